@@ -23,8 +23,7 @@ export JOBS
 .PHONY: all help dependencies soak check test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
-	@[ ! -e $(BUILD)/web/left-out ] && scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || \
-	    $(CMAKE) --preset release
+	@scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || $(CMAKE) --preset release
 	@$(CMAKE) --build $(BUILD) --parallel $(JOBS)
 	@scripts/left-out.sh $(BUILD)/left-out
 
@@ -42,15 +41,20 @@ $(STAMPS)/parts: scripts/install-dependencies.sh
 	@scripts/install-dependencies.sh parts || echo 'fathom: going on without them'
 	@mkdir -p $(STAMPS) && touch $@
 
-dependencies: $(STAMPS)/build $(STAMPS)/parts $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/fuzz $(STAMPS)/demo $(STAMPS)/bench  ## install everything that any target needs
+# So can the tests: what is not there is skipped, and said.
+$(STAMPS)/test: scripts/install-dependencies.sh
+	@scripts/install-dependencies.sh test || echo 'fathom: going on without them; tests that need them are skipped'
+	@mkdir -p $(STAMPS) && touch $@
+
+dependencies: $(STAMPS)/build $(STAMPS)/parts $(STAMPS)/check $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/fuzz $(STAMPS)/demo $(STAMPS)/bench  ## install everything that any target needs
 
 $(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json | $(STAMPS)/build $(STAMPS)/parts
 	@$(CMAKE) --preset release
 
-check: | $(STAMPS)/test all  ## the tests that find most for their time: for daily work, below two minutes
+check: | $(STAMPS)/check all  ## the tests that find most for their time: for daily work, below two minutes
 	@scripts/run-tests.sh --quick
 
-test: | $(STAMPS)/test all  ## all tests; the last line is "N passed, N failed, N skipped"
+test: | $(STAMPS)/check $(STAMPS)/test all  ## all tests; the last line is "N passed, N failed, N skipped"
 	@scripts/run-tests.sh
 
 test-gpu: all  ## what needs a graphics card: oracles, compute-sanitizer; kept in bench/results/
@@ -80,16 +84,16 @@ install: all  ## install under PREFIX (default /usr/local), below DESTDIR
 uninstall:  ## remove what the last make install put there (same DESTDIR)
 	@scripts/uninstall.sh '$(BUILD)/install_manifest.txt' '$(DESTDIR)'
 
-asan: | $(STAMPS)/build $(STAMPS)/test  ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: | $(STAMPS)/build $(STAMPS)/check  ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/run-tests.sh --only asan
 
-tsan: | $(STAMPS)/build $(STAMPS)/test  ## threaded unit tests under ThreadSanitizer
+tsan: | $(STAMPS)/build $(STAMPS)/check  ## threaded unit tests under ThreadSanitizer
 	@scripts/run-tests.sh --only tsan
 
 fuzz: | $(STAMPS)/build $(STAMPS)/fuzz  ## a short libFuzzer run of every reader (FUZZ_SECONDS each, default 20)
 	@scripts/fuzz.sh
 
-soak: all | $(STAMPS)/test  ## hostile tracees, traces and profiles for SOAK_SECONDS (600), half under ASan
+soak: all | $(STAMPS)/check  ## hostile tracees, traces and profiles for SOAK_SECONDS (600), half under ASan
 	@scripts/soak.sh
 
 clean:  ## remove what was built

@@ -184,8 +184,7 @@ static fm_reader *open_reader(const feeding *feed)
     const fm_reader_options reading = {.read_ahead = feed->threads > 1,
                                        .threads = feed->threads,
                                        .csv_key = feed->key,
-                                       .csv_size = feed->size,
-                                       .csv_header = -1};
+                                       .csv_size = feed->size};
     fm_reader *reader;
     fm_error error;
     check(fm_reader_open(&reader, feed->path, &reading, &error), &error);

@@ -52,7 +52,7 @@ static columns load(const char *path, uint64_t most)
 {
     fm_reader *reader;
     fm_error error = {0};
-    fm_reader_options options = {.fetches = FM_FETCHES_SKIP, .csv_header = -1};
+    fm_reader_options options = {.fetches = FM_FETCHES_SKIP};
     if (fm_reader_open(&reader, path, &options, &error))
         bench_die("%s", fm_error_message(&error, message, sizeof message));
     columns loaded = {.address = bench_allocate(most * sizeof(uint64_t)),
@@ -111,7 +111,7 @@ static double decode(const char *path, uint64_t expected, bool read_ahead, unsig
     fm_reader *reader;
     fm_error error = {0};
     fm_reader_options options = {
-        .fetches = FM_FETCHES_SKIP, .csv_header = -1, .read_ahead = read_ahead, .threads = threads};
+        .fetches = FM_FETCHES_SKIP, .read_ahead = read_ahead, .threads = threads};
     double start = bench_seconds();
     if (fm_reader_open(&reader, path, &options, &error))
         bench_die("%s", fm_error_message(&error, message, sizeof message));

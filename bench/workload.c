@@ -40,7 +40,7 @@ static void load(workload *made, const char *words, const char *at, uint64_t ref
     if (granularity == 0 || (granularity & (granularity - 1))) bench_die("%s: not a power of two", words);
     fm_reader *reader;
     fm_error error = {0};
-    fm_reader_options options = {.fetches = FM_FETCHES_SKIP, .csv_header = -1};
+    fm_reader_options options = {.fetches = FM_FETCHES_SKIP};
     char text[1100];
     if (fm_reader_open(&reader, path, &options, &error))
         bench_die("%s", fm_error_message(&error, text, sizeof text));

@@ -36,7 +36,9 @@
  *     63   62..56   55..16     15..0
  *     1    kind     argument   words that follow (0 for those of one word; not used by BLOCK)
  *
- * Everything else is data of the record before. What a reference looks like depends on the producer:
+ * Everything else is data of the record before. What reads and writes the same place (add to memory, lock
+ * xadd, atomic operations) is two accesses, a load and then a store, from every producer. What a reference
+ * looks like depends on the producer:
  *
  * Valgrind: FM_RECORD_BLOCK with the number of a translated block (32 bits in the argument), then, if the
  * block was defined with FM_BLOCK_HAS_SP, one word with the stack pointer at the block's beginning, then one
@@ -63,7 +65,7 @@
 #include <stdint.h>
 
 #define FM_STREAM_MAGIC UINT64_C(0x4D4F4854414653FE)
-#define FM_STREAM_VERSION 2
+#define FM_STREAM_VERSION 3
 #define FM_STREAM_ENVIRONMENT "FATHOM_SESSION"
 
 enum {
@@ -127,10 +129,10 @@ enum { FM_ORDER_TRACE = 0, FM_ORDER_DETACH = 1 };
 /* What the receiver wants reported (fm_session.wants). */
 enum {
     FM_WANT_LOADS = 1 << 0,
-    FM_WANT_STORES = 1 << 1, /* accesses that read and write count as both: reported when either is wanted */
-    FM_WANT_SITES = 1 << 2,  /* code addresses (Valgrind always reports them) */
-    FM_WANT_CALLS = 1 << 3,  /* stack pointers with blocks (Valgrind), ENTER and LEAVE (compiler) */
-    FM_WANT_HEAP = 1 << 4,   /* HEAP_… and CONTEXT */
+    FM_WANT_STORES = 1 << 1,
+    FM_WANT_SITES = 1 << 2, /* code addresses (Valgrind always reports them) */
+    FM_WANT_CALLS = 1 << 3, /* stack pointers with blocks (Valgrind), ENTER and LEAVE (compiler) */
+    FM_WANT_HEAP = 1 << 4,  /* HEAP_… and CONTEXT */
     FM_WANT_CHILDREN =
         1 << 5,              /* children of fork are traced too (and of exec: Valgrind's --trace-children) */
     FM_WANT_SHARED = 1 << 6, /* accesses may share words (Valgrind) */
@@ -169,7 +171,7 @@ enum {
      *        [1] number of the module its code is in (MODULE), 0: none (made at run time)
      *        [2] code address of the block's first instruction
      *        [3] address behind the call instruction that ends it (FM_BLOCK_CALLS), else 0
-     *        then one word for each access: code address | size << 48 | fm_kind << 60 (load, store, modify),
+     *        then one word for each access: code address | size << 48 | fm_kind << 60 (load, store),
      *        and FM_DEFINE_SHARED where it has no word of its own; then one word for each of those:
      *        difference (16 bits, signed) | which word of its eight accesses it shares << 16
      */
@@ -269,16 +271,15 @@ enum {
     FM_ACCESS_LOAD_4,
     FM_ACCESS_LOAD_8,
     FM_ACCESS_LOAD_16,
+    FM_ACCESS_LOAD_32,
     FM_ACCESS_LOAD_RANGE,
     FM_ACCESS_STORE_1,
     FM_ACCESS_STORE_2,
     FM_ACCESS_STORE_4,
     FM_ACCESS_STORE_8,
     FM_ACCESS_STORE_16,
+    FM_ACCESS_STORE_32,
     FM_ACCESS_STORE_RANGE,
-    FM_ACCESS_MODIFY_4, /* atomics that read and write; 1, 2 and 16 bytes: MODIFY_RANGE */
-    FM_ACCESS_MODIFY_8,
-    FM_ACCESS_MODIFY_RANGE,
 };
 #define FM_ACCESS_WORD(address, code, pc)                                                                    \
     ((uint64_t)(address) << 16 | (uint64_t)(code) << 12 | ((uint64_t)(pc)&0xFFF))

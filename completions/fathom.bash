@@ -8,12 +8,12 @@ _fathom_options() {
     local trace='--format --instructions --key --size-column --key-unit --size-unit --delimiter --header'
     local collect='--collector --function --region --loads --stores --no-stack --follow-children --limit --limit-time --at-limit'
     case $1 in
-    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --reproducible --quiet --progress" ;;
-    sample) echo "--pid --json --report --no-source --output --function --region --overhead --method --rate --duration --follow-children --call-paths --mean-rate --no-watches --granularity --estimator --conversion --period --bootstrap --simulate --registers --bursts --reservoir --seed --even --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --quiet --progress $trace" ;;
-    record) echo "--output $collect --level --store --quiet --progress" ;;
+    run) echo "--json --report --no-source --output $collect --threads-private --no-sites --call-paths --callgrind --csv --size --embed-source --by --pairs --histogram --top --granularity --engine --engine-option --bound --bins --time --max-memory --isa --threads --distances --reproducible --pass-status --quiet --progress" ;;
+    sample) echo "--pid --json --report --no-source --output --function --region --overhead --method --rate --duration --follow-children --call-paths --mean-rate --no-watches --granularity --estimator --conversion --period --bootstrap --simulate --registers --bursts --reservoir --seed --even --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --pass-status --quiet --progress $trace" ;;
+    record) echo "--output $collect --level --store --pass-status --quiet --progress" ;;
     analyze) echo "--json --granularity --engine --engine-option --threads --bound --bins --distances --time --max-memory --isa --sites --no-sites --callgrind --csv --size --embed-source --by --pairs --histogram --top --mpi --mpi-shards --quiet --progress $trace" ;;
     mrc) echo '--csv --json --size --blocks --cache --hit-ratio --machine --no-machine --select --quiet' ;;
-    diff) echo '--fail-if --json --markdown --report --title --source --size --by --top --select --quiet' ;;
+    diff) echo '--fail-if --allow --json --markdown --report --title --source --size --by --top --select --quiet' ;;
     compare) echo '--json --select --quiet' ;;
     report) echo '--output --title --size --no-machine --source --no-source --callgrind --csv --by --pairs --histogram --top --quiet' ;;
     convert) echo "--output --to --level --store --quiet --progress $trace" ;;
@@ -70,6 +70,7 @@ _fathom() {
     --instructions) _fathom_words 'skip only all' "$current" ;;
     --header) _fathom_words 'yes no' "$current" ;;
     --collector) _fathom_words 'auto valgrind compiler' "$current" ;;
+    --allow) _fathom_words 'end incomplete empty watched collector engine' "$current" ;;
     --at-limit) _fathom_words 'continue stop' "$current" ;;
     --by) _fathom_words 'line function object' "$current" ;;
     --layout) _fathom_words 'contiguous aligned' "$current" ;;

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that a group of targets needs, where they are missing.
 #
-#   scripts/install-dependencies.sh build|parts|test|lint|fuzz|demo|bench…
+#   scripts/install-dependencies.sh build|parts|check|test|lint|fuzz|demo|bench…
 #
-# What is there is found out by asking for commands and pkg-config modules, not for packages: a compiler or
-# npm that came from elsewhere is as good. Only when something is missing is apt-get called, as root or
+# build: what `make` cannot do without; parts: what the program can do without; check: what the quick tests need; test:
+# what the others need besides, each test skipped without it: a browser, two MPIs, clang, qemu …
+#
+# What is there is found out by asking for commands and pkg-config modules, not for packages: a compiler
+# that came from elsewhere is as good. Only when something is missing is apt-get called, as root or
 # through sudo. FATHOM_NO_INSTALL=1: never install, only say what is missing.
 set -euo pipefail
 
@@ -25,31 +28,22 @@ build module:hwloc libhwloc-dev
 build module:libdw libdw-dev
 build module:isl libisl-dev
 build module:gmp libgmp-dev
-test module:jansson libjansson-dev
 parts command:valgrind valgrind
 parts file:/usr/include/valgrind/pub_tool_basics.h valgrind
-test module:cmocka libcmocka-dev
 parts header:Zydis/Zydis.h libzydis-dev
 parts header:perfmon/pfmlib_perf_event.h libpfm4-dev
 parts command:scdoc scdoc
-parts command:node nodejs
-parts command:npm npm
-parts file:/etc/ssl/certs/ca-certificates.crt ca-certificates
-test command:python3 python3
-test command:zstd zstd
-test command:gzip gzip
-test command:setpriv util-linux
-test any:chromium|chromium-browser|google-chrome chromium
-lint command:clang clang
-lint command:clang-format clang-format
-lint command:clang-tidy clang-tidy
-lint command:cppcheck cppcheck
-lint command:shellcheck shellcheck
-fuzz command:clang clang
-fuzz fuzzer: libclang-rt-14-dev
-test command:gfortran gfortran
+parts header:clang-c/Index.h libclang-dev
+check module:jansson libjansson-dev
+check module:cmocka libcmocka-dev
+check command:python3 python3
+check command:zstd zstd
+check command:gzip gzip
+check command:setpriv util-linux
+check command:gfortran gfortran
+check command:g++ g++
+test any:chromium-headless-shell|chromium|chromium-browser|google-chrome chromium-headless-shell
 test file:/usr/lib/python3/dist-packages/fparser python3-fparser
-test command:g++ g++
 test command:clang clang
 test command:qemu-x86_64 qemu-user
 test command:sqlite3 sqlite3
@@ -57,7 +51,13 @@ test module:ompi-c libopenmpi-dev
 test command:mpirun.openmpi openmpi-bin
 test module:mpich libmpich-dev
 test command:mpirun.mpich mpich
-test header:clang-c/Index.h libclang-dev
+lint command:clang clang
+lint command:clang-format clang-format
+lint command:clang-tidy clang-tidy
+lint command:cppcheck cppcheck
+lint command:shellcheck shellcheck
+fuzz command:clang clang
+fuzz fuzzer: libclang-rt-14-dev
 demo command:gcc gcc
 bench command:python3 python3
 '
@@ -83,7 +83,7 @@ present() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: $0 build|parts|test|lint|fuzz|demo|bench..." >&2
+    echo "usage: $0 build|parts|check|test|lint|fuzz|demo|bench..." >&2
     exit 2
 fi
 
@@ -96,7 +96,7 @@ for group in "$@"; do
         present "$what" || missing+=("$package")
     done <<<"$requirements"
     if [ "$found" = no ]; then
-        echo "$0: unknown group '$group'; expected build, parts, test, lint, fuzz, demo or bench" >&2
+        echo "$0: unknown group '$group'; expected build, parts, check, test, lint, fuzz, demo or bench" >&2
         exit 2
     fi
 done

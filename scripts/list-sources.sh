@@ -8,7 +8,7 @@ all_files() {
     if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
         git ls-files --cached --others --exclude-standard
     else
-        find . -path './build*' -prune -o -path ./web/node_modules -prune -o -type f -print | sed 's|^\./||'
+        find . -path './build*' -prune -o -type f -print | sed 's|^\./||'
     fi | sort -u | while read -r path; do [ -f "$path" ] && echo "$path"; done
 }
 case ${1:-} in

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the build uses where it is there (cmake/*.cmake leave out what is not): one line each. CMake stores these lines
 # when it configures; `make` compares them with what is there now, and configures anew after something was installed.
-for program in nvcc npm scdoc; do
+for program in nvcc scdoc; do
     echo "$program $(PATH=$PATH:/usr/local/cuda/bin command -v "$program")"
 done
 for module in valgrind ompi-c mpich cmocka jansson; do

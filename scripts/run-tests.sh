@@ -36,12 +36,24 @@ wanted() { [[ " $groups " == *" $1 "* ]]; }
 
 # ---- build what is needed ----
 
+# What ninja says goes to a log; how far it is, to whoever waits, every few seconds.
+show_progress() { # directory, log
+    local line said=$SECONDS
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >>"$2"
+        if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] && [ $((SECONDS - said)) -ge 5 ]; then
+            echo "building $1: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+            said=$SECONDS
+        fi
+    done
+}
 build() { # directory, preset, commands at a time, targets…
     local directory=$1 preset=$2 parallel=$3 log
     shift 3
     log=$logs/build-$preset.log
-    echo "building $directory ($*)"
-    if ! { cmake --preset "$preset" && cmake --build "$directory" --parallel "$parallel" --target "$@"; } >"$log" 2>&1; then
+    echo "building $directory: programs under test, and tests"
+    if ! { cmake --preset "$preset" && cmake --build "$directory" --parallel "$parallel" --target "$@"; } 2>&1 |
+        show_progress "$directory" "$log"; then
         tail -n 60 "$log"
         echo "the $preset build failed"
         return 1
@@ -120,15 +132,16 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 # In this order they are started, those of a build that is not there yet after it. The longest first, so that they do
 # not stand alone at the end.
 # Transcripts run under AddressSanitizer where that is wanted; those whose time goes to the judge (what they run, others
-# run on other input), constant texts (help), the one that runs a program (the tool for that is in the release build),
-# and those that try engines and readers in many ways, which oracles and fuzz targets do under the sanitizer, with the
-# ordinary program. Without the sanitizer all run with that.
+# run on other input), constant texts (help), and those that try engines and readers in many ways, which oracles and fuzz
+# targets do under the sanitizer, with the ordinary program. Without the sanitizer all run with that. Parts that are
+# loaded or started (the Valgrind tool, front ends, events) are those of the ordinary build, for sanitized tests too.
+parts=$PWD/build/lib/fathom
 ordinary="approximate-real independent-reader progress naive-model help"
 ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
-ordinary+=" predict static-what-if"
+ordinary+=" predict static-what-if numbers"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
-    add asan/cli "env FATHOM=build-asan/fathom FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
+    add asan/cli "env FATHOM=build-asan/fathom FATHOM_PARTS=$parts FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
     wanted cli && add cli "tests/cli/run.sh $ordinary"
 else
     wanted cli && add cli tests/cli/run.sh
@@ -159,7 +172,7 @@ wanted soak && add soak tests/soak/soak_test.py
 # Those of the programs that take a way of their own through the receiver or the analysis: built by fathom cc where
 # what is sent is the same, since programs under Valgrind start slowly.
 collect_with() { # build, words of cases
-    local with="env FATHOM=$1/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$PWD/build/lib/fathom"
+    local with="env FATHOM=$1/fathom FATHOM_BUILDER=build/fathom FATHOM_PARTS=$parts"
     shift
     echo "$with tests/collect/programs_test.py $*"
 }
@@ -172,7 +185,7 @@ wanted tsan && add tsan/collect "$(collect_with build-tsan \
 wanted oracle && add_programs oracle tests/oracle build/tests/oracle "$([ $quick = yes ] && echo env FATHOM_TEST_TRACES=100)"
 # A sanitizer makes tests some ten times slower: the same ones on fewer random traces, and with damage at fewer places.
 wanted asan && add_programs asan/oracle tests/oracle build-asan/tests/oracle "env FATHOM_TEST_TRACES=60 FATHOM_TEST_REFERENCES=130000"
-wanted asan && add_programs asan tests/unit build-asan/tests/unit "env FATHOM_TEST_STRIDE=19"
+wanted asan && add_programs asan tests/unit build-asan/tests/unit "env FATHOM_TEST_STRIDE=19 FATHOM_TEST_PARTS=$parts"
 if wanted tsan; then
     for name in $threaded_oracles; do
         add "tsan/$name" "env FATHOM_TEST_TRACES=6 build-tsan/tests/oracle/$name"
@@ -184,7 +197,9 @@ if wanted tsan; then
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
+wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
+wanted docs && add docs/commands tests/docs/commands_test.py
 wanted docs && add docs/headers tests/docs/header-examples.py
 if wanted unit; then
     for name in $(units); do
@@ -212,15 +227,20 @@ unset CDPATH COLUMNS NO_COLOR
 export LC_ALL=C
 
 log_of() { echo "$logs/${1//\//-}"; }
+# A slow machine, or one with other work, is no reason for a test to fail: limits are of processor time.
+limited=scripts/run-limited.py
+command -v python3 >/dev/null || limited="timeout --kill-after=10 400"
 
 run_one() { # label, command
     local log begin status
     log=$(log_of "$1")
     begin=$EPOCHREALTIME
+    echo "$1" >"$log.runs"
     # The commands are ours and hold no quotes: splitting at blanks is meant.
     # shellcheck disable=SC2086
-    timeout --kill-after=10 400 $2 >"$log.out" 2>"$log.err" </dev/null
+    $limited $2 >"$log.out" 2>"$log.err" </dev/null
     status=$?
+    rm -f "$log.runs"
     echo $status >"$log.status"
     # The second line of times: what the children, all of this test, have used of the processors.
     times >"$log.seconds"
@@ -255,12 +275,27 @@ next_test() { # its number in $next
 }
 
 is_there release
+# Where nothing has ended for a while: what is at work.
+while sleep 20 >/dev/null 2>&1; do
+    [ -z "$(find "$logs/ended" -newermt '20 seconds ago' 2>/dev/null)" ] || continue
+    at_work=$(cat "$logs"/*.runs 2>/dev/null | tr '\n' ' ')
+    [ -z "$at_work" ] || echo "at work, $((SECONDS - started)) s after the start: $at_work"
+done &
+watcher=$!
+trap 'kill $watcher 2>/dev/null' EXIT
+wait_for_tests() {
+    local running
+    mapfile -t running < <(jobs -rp | grep -vx $watcher)
+    [ ${#running[@]} -eq 0 ] || wait "${running[@]}"
+    return 0
+}
+echo "running ${#labels[@]} groups of tests, $at_once at a time"
 building=
 while [ ${#left[@]} -gt 0 ]; do
     # shellcheck disable=SC2207 # numbers
-    running=($(jobs -rp))
+    running=($(jobs -rp | grep -vx $watcher))
     if [ -n "$building" ] && [[ " ${running[*]} " != *" $builder "* ]]; then
-        [ -e "$logs/built-$building" ] || { wait && not_built; }
+        [ -e "$logs/built-$building" ] || { wait_for_tests && not_built; }
         is_there "$building"
         building=
     fi
@@ -279,7 +314,7 @@ while [ ${#left[@]} -gt 0 ]; do
         wait -n
     fi
 done
-wait
+wait_for_tests
 
 # ---- count ----
 

@@ -14,6 +14,13 @@ def case(name, problems):
     failures += bool(problems)
 
 
+def skip(name, why):
+    """A case that this machine cannot run."""
+    global cases
+    cases += 1
+    print("ok %d - %s # SKIP %s" % (cases, name, why))
+
+
 def end():
     """The plan; the exit code."""
     print("1..%d" % cases)

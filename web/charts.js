@@ -1,65 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * charts.js - the miss-ratio curve and the histograms, drawn by uPlot.
+ * charts.js - the miss-ratio curve and the histograms, drawn by plot.js.
  *
- * A chart is a function from the state of its switches to uPlot's options and data. It is made anew
- * when a switch, the window's width or the colour scheme changes.
+ * A chart is a function from the state of its switches to what makePlot() wants. It is made anew when a switch, the
+ * window's width or the colour scheme changes.
  */
-/* A chart is a function from its switches' state to { options, data }; this keeps it drawn. */
 const charts = [];
 const keepDrawn = (id, label, state, build) => {
   const holder = byId(id);
   holder.tabIndex = 0;
   holder.setAttribute('role', 'group');
   holder.setAttribute('aria-label', label + '. Arrow keys read values.');
-  let plot = null, nudge = 0;
+  let plot = null;
   const hidden = new Set();
   const draw = () => {
     const built = build(state);
-    const width = Math.max(280, Math.floor(holder.clientWidth));
     holder.dataset.x = state.x;
     holder.dataset.y = state.y;
     holder.dataset.unit = state.unit || '';
-    nudge = built.nudge;
-    if (plot) plot.destroy();
-    built.options.width = width;
-    built.options.height = width < 600 ? 300 : 380;
-    built.options.series.forEach((series, i) => {
-      if (i) series.show = !hidden.has(built.shown[i - 1]);
+    built.width = Math.max(280, Math.floor(holder.clientWidth));
+    built.height = built.width < 600 ? 300 : 380;
+    built.series.forEach((series) => {
+      series.shown = !hidden.has(series.profile);
     });
-    built.options.hooks = Object.assign({}, built.options.hooks, {
-      setSeries: [(u, index, options) => {
-        if (index == null || options.show == null) return;
-        if (options.show) hidden.delete(built.shown[index - 1]);
-        else hidden.add(built.shown[index - 1]);
-      }],
-    });
-    plot = new uPlot(built.options, built.data, holder);
-    for (const name of plot.root.querySelectorAll('.u-legend .u-series:not(:first-child) th')) {
-      name.tabIndex = 0;
-      name.setAttribute('role', 'button');
-      name.addEventListener('keydown', (event) => {
-        if (event.key !== 'Enter' && event.key !== ' ') return;
-        event.preventDefault();
-        name.click();
-      });
-    }
+    built.toggled = (index) => {
+      const {profile, shown} = built.series[index];
+      if (shown) hidden.delete(profile);
+      else hidden.add(profile);
+    };
+    if (plot) plot.root.remove();
+    plot = makePlot(holder, built);
   };
   holder.addEventListener('keydown', (event) => {
     if (event.target !== holder || !plot) return;
-    const last = plot.data[0].length - 1;
-    const now = plot.cursor.idx == null ? -1 : plot.cursor.idx;
+    const {places} = plot.chart, last = places.length - 1;
+    const now = plot.index == null ? -1 : plot.index;
     const stride = event.shiftKey ? 16 : 1;
     const target = {ArrowRight: now + stride, ArrowLeft: now - stride, Home: 0, End: last}[event.key];
-    if (target === undefined) return;
+    if (target === undefined || last < 0) return;
     event.preventDefault();
     let index = Math.min(last, Math.max(0, target));
     /* Outlines have pairs of points at one place (see steps): go on to the next place. */
-    const same = (at) => Math.abs(plot.data[0][at] - plot.data[0][Math.max(now, 0)]) < (plot.data[0][last] - plot.data[0][0]) * 1e-6;
+    const same = (at) => Math.abs(places[at] - places[Math.max(now, 0)]) < (places[last] - places[0]) * 1e-6;
     while (now >= 0 && index > now && index < last && same(index)) index++;
     while (index < now && index > 0 && same(index)) index--;
-    const ys = plot.data.slice(1).map((column) => column[index]).find((value) => value != null);
-    plot.setCursor({left: plot.valToPos(plot.data[0][index], 'x') + nudge, top: ys == null ? 0 : plot.valToPos(ys, 'y')});
+    plot.showCursor(index);
   });
   charts.push({draw, holder, width: () => (plot ? plot.width : 0)});
   draw();
@@ -81,40 +66,22 @@ const addSwitch = (holder, name, legend, choices, state, key, redraw) => {
 };
 const AXES = [['linear', 'linear'], ['log', 'log']];
 
-const axis = (more) => Object.assign({
-  stroke: style('--quiet'),
-  grid: {stroke: style('--grid'), width: 1},
-  ticks: {stroke: style('--rule'), width: 1, size: 6},
-  border: {show: true, stroke: style('--rule'), width: 1},
-  font: '12px system-ui, "DejaVu Sans", sans-serif',
-  labelFont: '12px system-ui, "DejaVu Sans", sans-serif',
-  labelSize: 20,
-  labelGap: 2,
-  size: 34,
-}, more);
-
-/* Powers of two that leave each label some room. */
-const powersOfTwo = (room) => (u, index, least, most) => {
-  const low = Math.ceil(Math.log2(Math.max(least, 1))), high = Math.floor(Math.log2(Math.max(most, 1)));
-  const width = u.bbox.width / devicePixelRatio;
-  const step = Math.max(1, Math.ceil(((high - low + 1) * room) / width));
-  const splits = [];
-  for (let i = Math.ceil(low / step) * step; i <= high; i += step) splits.push(2 ** i);
-  return splits;
+/* Powers of two that leave each label some room; where a chart was zoomed so far that there are not two, any values. */
+const powersOfTwo = (room) => (axis, pixels) => {
+  const low = Math.ceil(Math.log2(Math.max(axis.from, 1))), high = Math.floor(Math.log2(Math.max(axis.to, 1)));
+  if (high - low < 1) return evenly(room)(axis, pixels);
+  const step = Math.max(1, Math.ceil(((high - low + 1) * room) / pixels));
+  const ticks = [];
+  for (let i = Math.ceil(low / step) * step; i <= high; i += step) ticks.push(2 ** i);
+  return ticks;
 };
-const evenly = (room) => (u, index, least, most) => {
-  const width = u.bbox.width / devicePixelRatio;
-  const rough = (most - least) / Math.max(2, Math.floor(width / room));
+const evenly = (room) => (axis, pixels) => {
+  const rough = (axis.to - axis.from) / Math.max(2, Math.floor(pixels / room));
   const step = 2 ** Math.max(0, Math.ceil(Math.log2(rough)));
-  const splits = [];
-  for (let at = Math.ceil(least / step) * step; at <= most; at += step) splits.push(at);
-  return splits;
+  const ticks = [];
+  for (let at = Math.ceil(axis.from / step) * step; at <= axis.to; at += step) ticks.push(at);
+  return ticks;
 };
-
-const INCREMENTS = [];
-for (let power = -9; power < 18; power++)
-  for (const digit of [1, 2, 5])
-    if (power > -9) INCREMENTS.push(Number(digit + 'e' + power));
 
 const shareAxis = (log, columns, unit) => {
   let most = 0, least = Infinity;
@@ -128,25 +95,19 @@ const shareAxis = (log, columns, unit) => {
   const compact = (value) => (value >= 1e15 ? value.toExponential(0) : value >= 1e12 ? value / 1e12 + ' T' :
     value >= 1e9 ? value / 1e9 + ' G' : value >= 1e6 ? value / 1e6 + ' M' : value >= 1e4 ? value / 1e3 + ' k' : String(value));
   const tick = (value) => {
-    if (value == null) return '';
     if (!asShare) return compact(value);
     const hundredths = Number((value * 100).toPrecision(3));
     return (hundredths !== 0 && Math.abs(hundredths) < 1e-3 ? hundredths.toExponential(0) : String(hundredths)) + ' %';
   };
-  let range;
+  let from = 0, to = most ? most * 1.05 : 1;
   if (log) {
     const bottom = 10 ** Math.floor(Math.log10(least === Infinity ? (asShare ? 1e-6 : 1) : least));
     const top = 10 ** Math.ceil(Math.log10(most || 1));
-    range = [Math.max(bottom, top * 1e-12), top > bottom ? top : bottom * 10];
-  } else {
-    range = [0, most ? most * 1.05 : 1];
+    from = Math.max(bottom, top * 1e-12);
+    to = top > bottom ? top : bottom * 10;
   }
-  return {
-    floor: range[0],
-    scale: {distr: log ? 3 : 1, log: 10, range},
-    axis: axis({size: 68, incrs: log ? undefined : INCREMENTS, values: (u, splits) => splits.map((value) =>
-      tick(log && value != null && Math.abs(Math.log10(value) - Math.round(Math.log10(value))) > 1e-9 ? null : value))}),
-  };
+  const whole = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9;
+  return {log, from, to, ticks: decimalTicks, text: (value) => (log && !whole(value) ? '' : tick(value))};
 };
 
 /* ---- miss-ratio curve ---- */
@@ -163,34 +124,35 @@ const curveExtent = (() => {
   }
   return {least, most};
 })();
-const markers = keysOnly && ofMachine ? [] : data.caches; /* a machine's caches hold no keys */
+const markers = data.caches;
 
-const drawMarkers = (u) => {
-  const context = u.ctx, ratio = devicePixelRatio;
-  const {left, top, width, height} = u.bbox;
+const drawMarkers = ({context, chart, area, placeX}) => {
+  const {left, top, width, height} = area;
   context.save();
-  context.font = 600 + ' ' + 11 * ratio + 'px system-ui, "DejaVu Sans", sans-serif';
-  context.fillStyle = context.strokeStyle = style('--marker');
-  context.lineWidth = ratio;
+  context.font = '600 11px system-ui, "DejaVu Sans", sans-serif';
+  context.fillStyle = style('--marker');
+  context.lineJoin = 'round';
   context.textBaseline = 'top';
   context.textAlign = 'left';
   const taken = []; /* [from, to, row] of labels so far */
   for (const cache of markers) {
-    if (cache.bytes < u.scales.x.min || cache.bytes > u.scales.x.max) continue;
-    const x = Math.round(u.valToPos(cache.bytes, 'x', true)) + 0.5;
+    if (cache.bytes < chart.x.from || cache.bytes > chart.x.to) continue;
+    const x = crisp(placeX(cache.bytes));
     const label = cacheText(cache);
     const wide = context.measureText(label).width;
-    const onLeft = x + wide + 8 * ratio > left + width;
-    const from = onLeft ? x - wide - 6 * ratio : x + 6 * ratio;
+    const from = x + wide + 8 > left + width ? x - wide - 6 : x + 6;
     let row = 0;
-    while (taken.some(([a, b, r]) => r === row && from < b + 8 * ratio && from + wide > a - 8 * ratio)) row++;
+    while (taken.some(([a, b, r]) => r === row && from < b + 8 && from + wide > a - 8)) row++;
     taken.push([from, from + wide, row]);
-    context.setLineDash([4 * ratio, 4 * ratio]);
-    context.beginPath();
-    context.moveTo(x, top);
-    context.lineTo(x, top + height);
-    context.stroke();
-    context.fillText(label, from, top + (5 + row * 16) * ratio);
+    context.strokeStyle = style('--marker');
+    context.lineWidth = 1;
+    context.setLineDash([4, 4]);
+    strokeLine(context, x, top, x, top + height);
+    context.setLineDash([]);
+    context.strokeStyle = style('--card'); /* a rim, so that it can be read above a curve */
+    context.lineWidth = 3;
+    context.strokeText(label, from, top + 5 + row * 16);
+    context.fillText(label, from, top + 5 + row * 16);
   }
   context.restore();
 };
@@ -210,46 +172,31 @@ const buildCurve = (state) => {
     for (let i = 0; i <= 2000; i++) sizes.add(Math.max(least, Math.round((most * i) / 2000 / least) * least));
   }
   for (const cache of markers) if (cache.bytes >= least && cache.bytes <= most) sizes.add(cache.bytes);
-  const x = [...sizes].sort((a, b) => a - b);
+  const places = [...sizes].sort((a, b) => a - b);
   const shown = shownCurves();
-  const columns = shown.map(({profile}) => x.map((at) => {
+  const columns = shown.map(({profile}) => places.map((at) => {
     const blocks = Math.floor(at / unitOf(profile));
     const ratio = blocks < 1 ? null : missRatio(profile, blocks);
     return state.y === 'log' && ratio === 0 ? null : ratio;
   }));
-  const tops = shown.map(({profile}) => x.map((at) => (bandAt(profile, Math.floor(at / unitOf(profile))) || [])[1]));
+  const tops = shown.map(({profile}) => places.map((at) => (bandAt(profile, Math.floor(at / unitOf(profile))) || [])[1]));
   const y = shareAxis(state.y === 'log', columns.concat(tops));
-  if (state.y !== 'log') y.scale.range = [0, Math.min(1.04, y.scale.range[1])];
+  if (!y.log) y.to = Math.min(1.04, y.to);
   return {
-    nudge: 0,
-    shown: shown.map((one) => one.profile),
-    data: [x, ...columns],
-    options: {
-      scales: {
-        x: {time: false, distr: logX ? 3 : 1, log: 2,
-            range: (u, from, to) => (from == null ? [least, most] : [from, to])},
-        y: y.scale,
+    places, points: true, under: drawBands(shown), over: drawMarkers,
+    lead: {label: 'cache size', read: (index) => size(places[index])},
+    x: {log: logX, from: least, to: most, ticks: (logX ? powersOfTwo : evenly)(76),
+        text: keysOnly ? binary : bytes, label: keysOnly ? 'cache size, keys' : 'cache size, bytes'},
+    y: Object.assign(y, {label: 'miss ratio'}),
+    series: shown.map(({name, index, profile}, p) => ({
+      label: name, profile, values: columns[p], shape: 'line', colour: colour(index), width: 2, dash: dash(index),
+      fill: shown.length === 1 && !profile.band ? colour(index) + '1f' : undefined,
+      read: (at) => {
+        if (columns[p][at] == null) return '–';
+        const band = bandText(profile, Math.floor(places[at] / unitOf(profile)));
+        return percent(columns[p][at]) + (band ? ' (' + band + ')' : '');
       },
-      axes: [
-        axis({splits: (logX ? powersOfTwo : evenly)(76), values: (u, splits) => splits.map((at) => (keysOnly ? binary(at) : bytes(at))),
-              label: keysOnly ? 'cache size, blocks' : 'cache size, bytes', filter: (u, splits) => splits}),
-        Object.assign(y.axis, {label: 'miss ratio'}),
-      ],
-      series: [
-        {label: 'cache size', value: (u, at) => (at == null ? '–' : size(at))},
-        ...shown.map(({name, index, profile}) => ({
-          label: name, stroke: colour(index), width: 2, dash: dash(index), points: {show: false},
-          fill: shown.length === 1 && !profile.band ? colour(index) + '1f' : undefined,
-          value: (u, ratio, series, at) => {
-            if (ratio == null) return '–';
-            const band = at == null ? '' : bandText(profile, Math.floor(x[at] / unitOf(profile)));
-            return percent(ratio) + (band ? ' (' + band + ')' : '');
-          },
-        })),
-      ],
-      cursor: {points: {size: 7}},
-      hooks: {drawAxes: [drawBands(shown)], draw: [drawMarkers]},
-    },
+    })),
   };
 };
 
@@ -291,7 +238,7 @@ const buildHistogram = (field, xLabel, extras) => (state) => {
   const whole = shownProfiles.map((profile) => extras ? profile.references :
     profile[field].reduce((sum, bin) => sum + bin[2], 0));
   const value = (number, i) => (state.unit === 'count' ? number : whole[i] ? number / whole[i] : 0);
-  let x, columns, label, splits, values, range;
+  let x, columns, label, ticks, text, range;
   if (logX) {
     let last = 0;
     for (const profile of shownProfiles)
@@ -315,12 +262,12 @@ const buildHistogram = (field, xLabel, extras) => (state) => {
     }
     x = places.map((place) => place.at);
     label = (at) => (places.find((place) => place.at === Math.floor(at + 0.5)) || {label: ''}).label;
-    splits = (u) => {
-      const width = u.bbox.width / devicePixelRatio / places.length;
-      const step = Math.max(1, Math.ceil(42 / width));
-      return places.filter((place) => place.tick && (place.at > last || place.at % step === 0)).map((place) => place.at);
+    ticks = (axis, pixels) => {
+      const step = Math.max(1, Math.ceil((42 * (axis.to - axis.from)) / pixels));
+      return places.filter(({tick, at}) => tick && at >= axis.from && at <= axis.to && (at > last || at % step === 0))
+        .map((place) => place.at);
     };
-    values = (u, at) => at.map((place) => places[place] ? places[place].tick : '');
+    text = (at) => places[at].tick;
     range = [-0.6, places[places.length - 1].at + 0.6];
   } else {
     let most = 0;
@@ -342,8 +289,8 @@ const buildHistogram = (field, xLabel, extras) => (state) => {
       return sums.map((sum) => value(sum, p));
     });
     label = (at) => (at >= number * wide ? '' : wide === 1 ? count(at) : '[' + count(at) + ', ' + count(at + wide) + ')');
-    splits = evenly(70);
-    values = (u, at) => at.map(binary);
+    ticks = evenly(70);
+    text = binary;
     range = [0, number * wide];
   }
   const single = shownProfiles.length === 1;
@@ -355,35 +302,18 @@ const buildHistogram = (field, xLabel, extras) => (state) => {
   if (bars) {
     drawn = log ? columns.map((column) => column.map((number) => number || null)) : columns;
   } else {
-    ({x, read, drawn} = steps(x, columns, logX ? 0.5 : 0, y.floor));
+    ({x, read, drawn} = steps(x, columns, logX ? 0.5 : 0, y.from));
   }
-  const paths = bars ? uPlot.paths.bars({size: [0.86, 90], radius: 0.08}) : uPlot.paths.stepped({align: 1});
   const format = (number) => (number == null ? '–' : state.unit === 'count' ? count(number) : percent(number));
   return {
-    nudge: bars ? 0 : 0.5, /* into the step that begins here */
-    shown: shownProfiles,
-    data: [x, ...drawn],
-    options: {
-      scales: {
-        x: {time: false, range: (u, from, to) => (from == null || (from === x[0] && to === x[x.length - 1]) ? range : [from, to])},
-        y: y.scale,
-      },
-      axes: [
-        axis({splits, values, label: xLabel, grid: {show: !logX, stroke: style('--grid'), width: 1}}),
-        Object.assign(y.axis, {label: state.unit === 'count' ? 'references' : extras ? 'share of references' : 'share of reuses'}),
-      ],
-      series: [
-        {label: 'distance', value: (u, at) => (at == null ? '–' : label(at) || '–')},
-        ...chosen.map(({name, index}, p) => ({
-          label: name, stroke: colour(index), width: bars ? 0 : 1.5, dash: dash(index), paths, points: {show: false},
-          fill: colour(index) + (single ? 'd0' : '26'), value: (u, number, series, at) => format(at == null ? null : read[p][at]),
-        })),
-      ],
-      cursor: {
-        points: {show: false},
-        /* A step holds from its point on; a bar stands around it. */
-        dataIdx: bars ? undefined : (u, series, closest, at) => (closest > 0 && x[closest] > at ? closest - 1 : closest),
-      },
-    },
+    places: x,
+    holds: !bars,
+    lead: {label: 'distance', read: (index) => label(x[index]) || '–'},
+    x: {log: false, from: range[0], to: range[1], ticks, text, label: xLabel, grid: !logX},
+    y: Object.assign(y, {label: state.unit === 'count' ? 'references' : extras ? 'share of references' : 'share of reuses'}),
+    series: chosen.map(({name, index, profile}, p) => ({
+      label: name, profile, values: drawn[p], shape: bars ? 'bars' : 'steps', colour: colour(index), width: 1.5,
+      dash: dash(index), fill: colour(index) + (single ? 'd0' : '26'), read: (at) => format(read[p][at]),
+    })),
   };
 };

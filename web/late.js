@@ -137,7 +137,10 @@ const bareText = (of, place) => {
   if (place.module < 0 && place.name >= 0 && of.names[place.name] === 'unknown' && !place.offset) return 'unknown code';
   const where = place.module >= 0 ? ' in ' + lastPart(of.modules[place.module].path) : ', made at run time';
   if (place.name < 0) return '0x' + place.address + where;
-  return of.names[place.name] + (place.offset == null ? ' 0x' + place.address : '+0x' + place.offset.toString(16)) + where;
+  /* A function without a name is called by its module: gawk+0x6dd58. */
+  const named = place.module >= 0 && of.names[place.name].startsWith(lastPart(of.modules[place.module].path) + '+0x');
+  const offset = place.offset == null ? ' 0x' + place.address : '+0x' + place.offset.toString(16);
+  return of.names[place.name] + offset + (named ? '' : where);
 };
 
 /* Short names of functions to the whole ones, for those that have parameters and template arguments. */

@@ -44,6 +44,19 @@ const style = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const colour = (index) => style('--s' + (index % 8));
 const dash = (index) => (index < 8 ? undefined : [6, 3]);
 
+/* A long name loses its middle, not its end: C++ names that begin alike are told apart by how they end. */
+const CHARACTERS = /<U\+[0-9A-F]{4,6}>|[^]/gu;
+const cutMiddle = (text, most) => {
+  const all = text.length > most ? text.match(CHARACTERS) : [];
+  if (all.length <= most) return text;
+  const head = Math.ceil((most - 1) * 0.45);
+  return all.slice(0, head).join('') + '…' + all.slice(all.length - (most - 1 - head)).join('');
+};
+
+/* Keys live in no cache of this machine. Memory in blocks of one byte has a run or code sites; keys have neither. */
+const keysOnly = profiles.every((profile) => profile.granularity === 1 && !profile.run && !profile.attribution);
+if (keysOnly && data.caches.every((cache) => cache.sharedBy > 0)) data.caches = [];
+
 /* Caches of a machine have names; sizes that somebody asked for are only that, and count keys where keys have none. */
 const ofMachine = data.caches.every((cache) => cache.sharedBy > 0);
 const cacheName = (cache) => (cache.sharedBy > 0 ? cache.name : size(cache.bytes));
@@ -51,8 +64,7 @@ const cacheText = (cache) => (cache.sharedBy > 0 ? cache.name + ' ' + bytes(cach
 
 /* ---- what the profiles say ---- */
 
-const keysOnly = profiles.every((profile) => profile.granularity === 1);
-const size = keysOnly ? (value) => binary(value) + (value === 1 ? ' block' : ' blocks') : bytes;
+const size = keysOnly ? (value) => binary(value) + (value === 1 ? ' key' : ' keys') : bytes;
 
 /* Short names: the last part of a path (of several, where profiles were merged); where two are alike, with what tells
  * them apart. */

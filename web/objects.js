@@ -3,7 +3,8 @@
  * objects.js - the data that late references go to: global variables, heap blocks by where they were
  * allocated, stacks. Objects are counted from a distance on (lateFrom); for smaller sizes the page says so.
  */
-const objectsView = {key: 'misses', down: true, shown: 12, open: new Set()};
+const objectsView = {key: 'misses', down: true, shown: 0, /* 0: those that make 99 % */ open: new Set()};
+const MOST_OBJECTS_AT_FIRST = 12;
 const OBJECT_COLUMNS = [
   {text: '', class: 'narrow'},
   {key: 'misses', text: 'Misses'},
@@ -67,12 +68,13 @@ const objectRows = (entry) => {
   const module = object.kind === 'global' && object.name && object.module >= 0 ? late.model.of.modules[object.module] : null;
   const row = tr(td('narrow', toggleButton(objectsView.open, entry.number, entry.text, () => objectRows(entry))),
     missesCell(objectMisses(entry.misses), objectsView.total, 'missed', sureText(entry.late, object.error, object.samples)),
-    element('th', {scope: 'row', class: 'left object'}, entry.text, module ? dim(' ' + lastPart(module.path)) : ''),
+    element('th', {scope: 'row', class: 'left object', title: entry.text}, cutMiddle(entry.text, LONG_NAME), module ? dim(' ' + lastPart(module.path)) : ''),
     td('left', kindText(object)),
     td('', sizeText(object)),
     td('', count(entry.misses.cold)),
     td('left place', lines.length ? lineCell(lines[0].line, () => showOnlyLine(lines[0].line)) : '–'));
-  row.className = open ? 'open' : '';
+  row.className = 'object-row' + (open ? ' open' : '');
+  labelCells(row, OBJECT_COLUMNS);
   row.dataset.object = entry.number;
   if (!open) return [row];
   return [row, element('tr', {class: 'detail-row'}, element('td', {colspan: OBJECT_COLUMNS.length}, objectDetail(entry)))];
@@ -109,15 +111,18 @@ const drawObjects = (focus) => {
   const rows = objects.filter((entry) => objectMisses(entry.misses) > 0);
   rows.sort(comparing(objectValue[objectsView.key], objectsView.down, objectValue.misses));
   const body = element('tbody', {});
-  for (const entry of rows.slice(0, objectsView.shown)) body.append(...objectRows(entry));
+  const shown = objectsView.shown ? Math.min(objectsView.shown, rows.length) : objectsView.key !== 'misses' || !objectsView.down ? Math.min(MOST_OBJECTS_AT_FIRST, rows.length) :
+    rowsThatMatter(rows.map((entry) => objectMisses(entry.misses)), objectsView.total, MOST_OBJECTS_AT_FIRST);
+  for (const entry of rows.slice(0, shown)) body.append(...objectRows(entry));
   const nothing = 'No data is missed on at this size.';
   if (!rows.length) body.append(tr(element('td', {colspan: OBJECT_COLUMNS.length, class: 'left dim'}, nothing)));
   OBJECT_COLUMNS.find((column) => column.key === 'cold').text = coldTitle(late.model.profile);
   byId('objects').replaceChildren(element('table', {class: 'objects'}, sortHeadings(OBJECT_COLUMNS, objectsView, drawObjects), body));
-  byId('objects-more').replaceChildren(moreButton(Math.min(objectsView.shown, rows.length), rows.length, 'objects', (shown) => {
-    objectsView.shown = shown;
+  const rest = rows.slice(shown).reduce((sum, entry) => sum + objectMisses(entry.misses), 0);
+  byId('objects-more').replaceChildren(moreButton(shown, rows.length, 'objects', (more) => {
+    objectsView.shown = more;
     drawObjects();
-  }));
+  }, objectsView.total > 0 ? rest / objectsView.total : null));
   byId('objects-note').textContent = objectsNote();
   byId('objects-note').classList.toggle('attention', late.size.blocks < of.lateFrom);
   if (focus) byId('objects').querySelector('.sort[data-key=' + focus + ']').focus();
@@ -127,7 +132,7 @@ const drawObjects = (focus) => {
 const showObject = (entry) => {
   objectsView.open.add(entry.number);
   const place = late.model.objects.slice().sort((a, b) => objectMisses(b.misses) - objectMisses(a.misses)).indexOf(entry);
-  Object.assign(objectsView, {key: 'misses', down: true, shown: Math.max(objectsView.shown, place + 1)});
+  Object.assign(objectsView, {key: 'misses', down: true, shown: Math.max(objectsView.shown, MOST_OBJECTS_AT_FIRST, place + 1)});
   drawObjects();
   const row = byId('objects').querySelector('[data-object="' + entry.number + '"]');
   if (!row) return;

@@ -3,7 +3,7 @@
  * pairs.js - the table of line pairs (used here, used again there) by their misses at the chosen size, and
  * what is known of one pair: all its distances, its instructions with their call paths, its data.
  */
-const pairsView = {key: 'misses', down: true, shown: 20, filter: '', all: false, open: new Set()};
+const pairsView = {key: 'misses', down: true, shown: 0, /* 0: those that make 99 % */ filter: '', all: false, open: new Set()};
 const PAIR_COLUMNS = [
   {text: '', class: 'narrow'},
   {key: 'misses', text: 'Misses', class: 'wide-number', title: 'Sort by misses at the chosen size'},
@@ -58,7 +58,7 @@ const memberTable = (pair) => {
 /* The objects that a line misses on, at the chosen size. */
 const lineObjects = (line) => [...line.objects].map(([object, misses]) => ({object, value: lateMisses(misses)}))
   .filter((entry) => entry.value > 0).sort((a, b) => b.value - a.value);
-const objectLink = (object) => textButton(object.text, () => showObject(object), {class: 'link', title: object.text});
+const objectLink = (object) => textButton(cutMiddle(object.text, LONG_NAME), () => showObject(object), {class: 'link', title: object.text});
 
 const pairObjects = (line) => {
   const objects = lineObjects(line), {lateFrom} = late.model.of;
@@ -134,6 +134,7 @@ const pairRows = (pair) => {
     td('left', sparkline(pair.misses, late.model.edges)),
     td('left data', objects.length ? objectLink(objects[0].object) : '–', objects.length > 1 ? dim(' +' + (objects.length - 1)) : ''));
   row.className = 'pair' + (open ? ' open' : '');
+  labelCells(row, PAIR_COLUMNS);
   if (!open) return [row];
   return [row, element('tr', {class: 'detail-row'}, element('td', {colspan: PAIR_COLUMNS.length}, pairDetail(pair)))];
 };
@@ -186,18 +187,28 @@ const foundText = (rows) => {
   return count(rows.length) + (rows.length === 1 ? ' pair, ' : ' pairs, ') + shareOf(misses, late.total) + ' of the misses';
 };
 
+/* How many rows: as many as were asked for; else those that make 99 % of the misses, where they are sorted by these. */
+const MOST_PAIRS_AT_FIRST = 20;
+const shownPairs = (rows) => {
+  if (pairsView.shown) return Math.min(pairsView.shown, rows.length);
+  if (pairsView.key !== 'misses' || !pairsView.down || pairsView.filter || pairsView.all) return Math.min(MOST_PAIRS_AT_FIRST, rows.length);
+  return rowsThatMatter(rows.map((pair) => pair.now), late.total, MOST_PAIRS_AT_FIRST);
+};
+
 /* focus: the heading that was just clicked. */
 const drawPairs = (focus) => {
   const rows = chosenPairs(), body = element('tbody', {});
-  for (const pair of rows.slice(0, pairsView.shown)) body.append(...pairRows(pair));
+  const shown = shownPairs(rows);
+  for (const pair of rows.slice(0, shown)) body.append(...pairRows(pair));
   const nothing = pairsView.filter ? 'No pair that misses has all of these words.' : 'Nothing misses at this size.';
   if (!rows.length) body.append(tr(element('td', {colspan: PAIR_COLUMNS.length, class: 'left dim'}, nothing)));
   byId('pairs-summary').replaceChildren(lateSummary());
   byId('pairs').replaceChildren(element('table', {class: 'pairs'}, sortHeadings(PAIR_COLUMNS, pairsView, drawPairs), body));
-  byId('pairs-more').replaceChildren(moreButton(Math.min(pairsView.shown, rows.length), rows.length, 'line pairs', (shown) => {
-    pairsView.shown = shown;
+  const rest = rows.slice(shown).reduce((sum, pair) => sum + pair.now, 0);
+  byId('pairs-more').replaceChildren(moreButton(shown, rows.length, 'line pairs', (more) => {
+    pairsView.shown = more;
     drawPairs();
-  }), quietPairs());
+  }, late.total > 0 ? rest / late.total : null), quietPairs());
   byId('pairs-left').textContent = leftOutText();
   byId('pairs-found').textContent = foundText(rows);
   if (focus) byId('pairs').querySelector('.sort[data-key=' + focus + ']').focus();
@@ -210,7 +221,7 @@ const startPairs = () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       pairsView.filter = filter.value;
-      pairsView.shown = 20;
+      pairsView.shown = 0;
       drawPairs();
     }, 120);
   });

@@ -19,10 +19,11 @@ const textButton = (text, action, more) => {
 };
 
 /* titles: texts, or [text, class]. */
-const smallTable = (kind, titles, body) => element('table', {class: 'small ' + kind}, element('thead', {}, tr(...titles.map((title) => {
+const smallHeads = (titles) => element('thead', {}, tr(...titles.map((title) => {
   const [text, place] = [title].flat();
   return element('th', {scope: 'col', class: place || ''}, text);
-}))), body);
+})));
+const smallTable = (kind, titles, body) => element('table', {class: 'small ' + kind}, smallHeads(titles), body);
 
 /* ---- numbers ---- */
 
@@ -41,15 +42,17 @@ const missesCell = (value, whole, kind, sure) => td('misses', strong(approximate
 
 /* ---- places ---- */
 
+const LONG_NAME = 60;
+
 /* A line as a button that shows it in the source; what it is called, its function and its text. */
 const lineCell = (line, action) => {
   if (!line) return element('span', {class: 'where first-touch'}, element('em', {}, coldWord(late.model.profile)));
   const whole = line.file >= 0 ? files[line.file].path + ':' + line.number : line.bare;
-  const made = element('span', {class: 'where'}, textButton(line.title, action, {class: 'link', title: whole}));
+  const made = element('span', {class: 'where'}, textButton(cutMiddle(line.title, LONG_NAME), action, {class: 'link', title: whole}));
   for (const about of [line.file >= 0 ? line.functionText : '', line.callerText]) {
     if (!about) continue;
     const names = [...(fullNames.get(about) || [about])].slice(0, 8).join('\n');
-    made.append(' ', element('span', {class: about.length > 44 ? 'dim long' : 'dim', title: names}, about));
+    made.append(' ', element('span', {class: 'dim', title: names}, cutMiddle(about, LONG_NAME)));
   }
   const text = line.code;
   if (text) made.append(element('code', {title: text.trim()}, text.trim() || ' '));
@@ -85,6 +88,11 @@ const comparing = (value, down, again) => (a, b) => {
   return sign * (typeof x === 'string' ? x.localeCompare(y, 'en', {numeric: true}) : x - y) || again(b) - again(a);
 };
 
+/* In a narrow window each row is a card, with the headings beside its cells. */
+const labelCells = (row, columns) => columns.forEach((column, at) => {
+  if (column.text) row.children[at].dataset.label = column.text;
+});
+
 /* A button that opens a row: `rows` makes the row, and its details where they are open. */
 const toggleButton = (open, key, what, rows) => {
   const made = textButton('', () => {
@@ -102,10 +110,18 @@ const toggleButton = (open, key, what, rows) => {
   return made;
 };
 
-/* How many of the rows are shown, and a way to more of them. */
-const moreButton = (shown, all, what, show) => {
+/* How many of the rows, largest first, make 99 % of a whole: at least one, `most` at most. */
+const rowsThatMatter = (values, whole, most) => {
+  let shown = 0;
+  for (let passed = 0; shown < Math.min(values.length, most) && (shown === 0 || passed < whole * 0.99); shown++) passed += values[shown];
+  return shown;
+};
+
+/* How many of the rows are shown, and a way to more of them; rest: the share that the others have, where it is known. */
+const moreButton = (shown, all, what, show, rest) => {
   if (shown >= all) return '';
-  const more = element('p', {class: 'more'}, count(shown) + ' of ' + count(all) + ' ' + what + ' shown. ');
+  const more = element('p', {class: 'more'}, count(shown) + ' of ' + count(all) + ' ' + what + ' shown' +
+    (rest == null ? '. ' : '; the others have ' + percent(rest) + ' of the misses. '));
   for (const step of all - shown > 100 ? [100, 1000] : [100]) {
     const text = 'Show ' + count(Math.min(step, all - shown)) + ' more';
     more.append(textButton(text, () => show(shown + step), {class: 'plain'}), ' ');

@@ -50,7 +50,7 @@ const fillProfiles = () => {
     return element('tr', {},
       element('th', {scope: 'row'}, chip(i), profile.name || '(unnamed)'),
       element('td', {}, count(profile.references)),
-      element('td', {}, profile.granularity > 1 ? bytes(profile.granularity) : 'one key'),
+      element('td', {}, profile.granularity > 1 ? bytes(profile.granularity) : profile.elements ? 'one element' : 'one key'),
       element('td', {}, least + count(profile.distinct)),
       element('td', {}, profile.granularity > 1 ? least + bytes(profile.distinct * profile.granularity) : '–'),
       element('td', {}, least + (profile.references ? percent(profile.cold / profile.references) : '–')),
@@ -115,7 +115,7 @@ fillNumbers();
 const coarsened = profiles.some((profile) => profile.coarsened);
 byId('curve-note').textContent = 'Share of all references that miss in a fully associative LRU cache of each size.' + bandNote() +
   (!markers.length ? '' : ofMachine ? ' Dashed: the caches.' : ' Dashed: the sizes that were asked for.') +
-  (keysOnly ? ' The profile counts keys, so sizes are in blocks.' : '');
+  (keysOnly ? ' Sizes are numbers of keys.' : '');
 byId('histogram-note').textContent = 'How many distinct other blocks were touched between two references to the same block.' +
   (coarsened ? ' Long histograms are shown in at least 64 bins per power of two, to keep the page small.' : '');
 
@@ -151,6 +151,8 @@ if (lateProfiles.length) {
   startObjects();
   startLatencies();
   changed();
+  followAddress();
+  addEventListener('hashchange', followAddress);
   /* What is jumped to stops below the bar. */
   new ResizeObserver(() => byId('late').style.setProperty('--bar', byId('late-bar').offsetHeight + 'px')).observe(byId('late-bar'));
 }

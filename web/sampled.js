@@ -54,24 +54,19 @@ const confidenceText = (profile) => Number((profile.confidence * 100).toPrecisio
 const anyBand = () => profiles.some((profile) => profile.band);
 
 /* Below the curves. */
-const drawBands = (shown) => (u) => {
-  const context = u.ctx, [x] = u.data;
-  context.save();
-  context.beginPath();
-  context.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
-  context.clip();
+const drawBands = (shown) => ({context, chart, placeX, placeY}) => {
   shown.forEach(({profile, index}, i) => {
-    if (!profile.band || !u.series[i + 1].show) return;
-    const at = (value) => u.valToPos(Math.max(value, u.scales.y.min), 'y', true);
-    const ends = x.map((bytes) => [bytes, bandAt(profile, Math.floor(bytes / unitOf(profile)))]).filter(([, found]) => found);
+    if (!profile.band || !chart.series[i].shown) return;
+    const at = (value) => placeY(Math.max(value, chart.y.from));
+    const ends = chart.places.map((bytes) => [placeX(bytes), bandAt(profile, Math.floor(bytes / unitOf(profile)))])
+      .filter(([, found]) => found);
     context.beginPath();
-    for (const [bytes, [, most]] of ends) context.lineTo(u.valToPos(bytes, 'x', true), at(most));
-    for (const [bytes, [least]] of ends.reverse()) context.lineTo(u.valToPos(bytes, 'x', true), at(least));
+    for (const [x, [, most]] of ends) context.lineTo(x, at(most));
+    for (const [x, [least]] of ends.reverse()) context.lineTo(x, at(least));
     context.closePath();
     context.fillStyle = colour(index) + '33';
     context.fill();
   });
-  context.restore();
 };
 
 const bandNote = () => {

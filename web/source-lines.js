@@ -4,7 +4,7 @@
  * one that used the data before (the misses then happen elsewhere). A line opens and lists its partners. A pair that
  * was chosen is marked at both of its lines, here and in the bar above the text.
  */
-const sourceView = {file: null, pair: null, open: null, most: 0, pieces: [], shownFiles: 10};
+const sourceView = {file: null, pair: null, open: null, most: 0, pieces: [], shownFiles: 0 /* 0: those that make 99 % */};
 
 /* What a line is found by within its file: its number, or the key of an instruction without one. */
 const lineKey = (line) => (line.file < 0 ? line.key : line.number);
@@ -119,6 +119,10 @@ const countCells = (line) => {
   return made;
 };
 
+/* What others are sent to show them this line. */
+const lineLink = (line) => (line.file < 0 ? '' :
+  element('a', {class: 'line-link', href: lineAddress(line), 'aria-label': 'Link to line ' + line.number, title: 'Link to this line'}, '#'));
+
 /* entry: {number, text, line}, of which the line may be absent; or {gap: lines}. */
 const sourceRow = (entry) => {
   const {line, number, text, gap} = entry;
@@ -131,7 +135,7 @@ const sourceRow = (entry) => {
   if (line) {
     const what = line.file < 0 ? line.bare : 'line ' + number;
     row.append(td('number', textButton(line.file < 0 ? '•' : String(number), () => toggleLine(lineKey(line)),
-      {'aria-expanded': sourceView.open === lineKey(line), 'aria-label': what + ': partners'})), ...countCells(line));
+      {'aria-expanded': sourceView.open === lineKey(line), 'aria-label': what + ': partners'}), lineLink(line)), ...countCells(line));
   } else {
     row.append(td('number', String(number)), td(''), td(''), td(''));
   }

@@ -5,6 +5,7 @@
  *
  * Long files are put into the page by pieces of PIECE lines, when they come into sight.
  */
+const MOST_FILES_AT_FIRST = 10;
 const PIECE = 200;
 const LINE_HIGH = 21;
 
@@ -39,7 +40,8 @@ const fileButton = (file) => {
 };
 
 const drawFiles = () => {
-  const all = sourceView.files, shown = all.slice(0, sourceView.shownFiles);
+  const all = sourceView.files, matter = rowsThatMatter(all.map((file) => file.reuse), late.total, MOST_FILES_AT_FIRST);
+  const shown = all.filter((file, at) => at < (sourceView.shownFiles || matter) || file.number === sourceView.file);
   byId('source-files').replaceChildren(element('ul', {class: 'files'}, ...shown.map((file) => element('li', {}, fileButton(file)))),
     moreButton(shown.length, all.length, 'files', (more) => {
       sourceView.shownFiles = more;
@@ -55,9 +57,10 @@ const staleText = (number) => {
   return null;
 };
 
+const worstFirst = (file) => file.lines.map((line) => ({line, value: lateMisses(line.asReuse)})).filter((one) => one.value > 0)
+  .sort((a, b) => b.value - a.value);
 const hottestLines = (file) => {
-  const lines = file.lines.map((line) => ({line, value: lateMisses(line.asReuse)})).filter((one) => one.value > 0)
-    .sort((a, b) => b.value - a.value).slice(0, 8);
+  const lines = worstFirst(file).slice(0, 8);
   if (!lines.length) return '';
   const links = lines.map(({line, value}) =>
     textButton('line ' + line.number, () => showLine(line), {class: 'plain', title: approximately(value) + ' misses'}));
@@ -156,8 +159,10 @@ const drawText = () => {
   holder.scrollTop = top;
 };
 
+/* A file that was not open before opens at its worst line. */
 const openFile = (number) => {
-  if (sourceView.file !== number) {
+  const other = sourceView.file !== number;
+  if (other) {
     sourceView.file = number;
     sourceView.open = null;
     byId('source-text').scrollTop = 0;
@@ -165,9 +170,31 @@ const openFile = (number) => {
   drawSourceHead();
   drawPairBar();
   drawText();
+  if (other) scrollToWorst();
 };
 
 /* ---- jumps ---- */
+
+const scrollToWorst = () => {
+  const [worst] = worstFirst(openedFile());
+  const row = worst ? rowOf(lineKey(worst.line)) : null;
+  if (row) scrollToRow(row, null);
+};
+
+/* A line's address within the page: #blur.c:25. Code without lines has none. */
+const lineAddress = (line) => (line.file < 0 ? '' : '#' + encodeURIComponent(files[line.file].name) + ':' + line.number);
+const followAddress = () => {
+  const found = /^#(.+):(\d+)$/.exec(location.hash);
+  if (!found) return;
+  let name = found[1];
+  try {
+    name = decodeURIComponent(name);
+  } catch {
+    return; /* not an address of ours */
+  }
+  for (const line of late.model.lines.values())
+    if (line.counted && line.file >= 0 && line.number === Number(found[2]) && files[line.file].name === name) showOnlyLine(line);
+};
 
 const rowOf = (key) => {
   const piece = pieceOf(key);
@@ -196,6 +223,7 @@ const showLine = (spot) => {
   scrollToRow(row, partner);
   const button = row.querySelector('button');
   if (button) button.focus({preventScroll: true});
+  if (line.file >= 0) history.replaceState(null, '', lineAddress(line));
 };
 
 /* Shows a pair at one of its lines. */
@@ -210,7 +238,9 @@ const startSource = () => onLate(() => {
   byId('source-section').hidden = !sourceView.files.length;
   if (!sourceView.files.length) return;
   if (sourceView.pair) sourceView.pair = late.model.pairs.find((pair) => pair.key === sourceView.pair.key) || null;
-  if (!openedFile()) sourceView.file = sourceView.files[0].number;
+  const first = !openedFile();
+  if (first) sourceView.file = sourceView.files[0].number;
   openFile(sourceView.file);
   drawFiles();
+  if (first) scrollToWorst();
 });

@@ -6,8 +6,8 @@
  * Orders: on x86-64 every atomic operation that reads and writes is a full barrier, loads are acquiring and
  * stores releasing as they are. So only stores look at the order that was asked for.
  *
- * What reads and writes counts as one access that does both, also a comparison that failed: the processor
- * takes the line for writing either way.
+ * What reads and writes is a load and a store, also a comparison that failed: the processor writes what it
+ * has read then.
  */
 #include "runtime.h"
 
@@ -84,34 +84,34 @@ static bool is_sequential(int order)
     FM_EXPORT result __tsan_atomic##bits##_##name(__VA_ARGS__);                                              \
     FM_EXPORT result __tsan_atomic##bits##_##name(__VA_ARGS__)
 
-#define CHANGE(type, bits, name, code, length, operation)                                                    \
+#define CHANGE(type, bits, name, operation)                                                                  \
     DEFINE(type, bits, name, volatile type *place, type value, int order)                                    \
     {                                                                                                        \
         (void)order;                                                                                         \
-        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
+        fm_load_and_store((uintptr_t)place, sizeof *place, FM_SITE);                                         \
         return operation;                                                                                    \
     }
 
-#define COMPARE(type, bits, code, length, exchange)                                                          \
+#define COMPARE(type, bits, exchange)                                                                        \
     DEFINE(int, bits, compare_exchange_strong, volatile type *place, type *expected, type value, int order,  \
            int failure)                                                                                      \
     {                                                                                                        \
         (void)order, (void)failure;                                                                          \
-        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
+        fm_load_and_store((uintptr_t)place, sizeof *place, FM_SITE);                                         \
         return exchange(place, expected, value);                                                             \
     }                                                                                                        \
     DEFINE(int, bits, compare_exchange_weak, volatile type *place, type *expected, type value, int order,    \
            int failure)                                                                                      \
     {                                                                                                        \
         (void)order, (void)failure;                                                                          \
-        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
+        fm_load_and_store((uintptr_t)place, sizeof *place, FM_SITE);                                         \
         return exchange(place, expected, value);                                                             \
     }                                                                                                        \
     DEFINE(type, bits, compare_exchange_val, volatile type *place, type expected, type value, int order,     \
            int failure)                                                                                      \
     {                                                                                                        \
         (void)order, (void)failure;                                                                          \
-        fm_access((uintptr_t)place, code, length, FM_SITE);                                                  \
+        fm_load_and_store((uintptr_t)place, sizeof *place, FM_SITE);                                         \
         exchange(place, &expected, value);                                                                   \
         return expected;                                                                                     \
     }
@@ -119,7 +119,7 @@ static bool is_sequential(int order)
 #define EXCHANGE(place, expected, value)                                                                     \
     __atomic_compare_exchange_n(place, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-#define ALL(type, bits, load_code, store_code, modify_code, length)                                          \
+#define ALL(type, bits, load_code, store_code)                                                               \
     DEFINE(type, bits, load, const volatile type *place, int order)                                          \
     {                                                                                                        \
         (void)order;                                                                                         \
@@ -134,19 +134,19 @@ static bool is_sequential(int order)
         else                                                                                                 \
             __atomic_store_n(place, value, __ATOMIC_RELEASE);                                                \
     }                                                                                                        \
-    CHANGE(type, bits, exchange, modify_code, length, __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST))   \
-    CHANGE(type, bits, fetch_add, modify_code, length, __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST))   \
-    CHANGE(type, bits, fetch_sub, modify_code, length, __atomic_fetch_sub(place, value, __ATOMIC_SEQ_CST))   \
-    CHANGE(type, bits, fetch_and, modify_code, length, __atomic_fetch_and(place, value, __ATOMIC_SEQ_CST))   \
-    CHANGE(type, bits, fetch_or, modify_code, length, __atomic_fetch_or(place, value, __ATOMIC_SEQ_CST))     \
-    CHANGE(type, bits, fetch_xor, modify_code, length, __atomic_fetch_xor(place, value, __ATOMIC_SEQ_CST))   \
-    CHANGE(type, bits, fetch_nand, modify_code, length, __atomic_fetch_nand(place, value, __ATOMIC_SEQ_CST)) \
-    COMPARE(type, bits, modify_code, length, EXCHANGE)
+    CHANGE(type, bits, exchange, __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST))                        \
+    CHANGE(type, bits, fetch_add, __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST))                        \
+    CHANGE(type, bits, fetch_sub, __atomic_fetch_sub(place, value, __ATOMIC_SEQ_CST))                        \
+    CHANGE(type, bits, fetch_and, __atomic_fetch_and(place, value, __ATOMIC_SEQ_CST))                        \
+    CHANGE(type, bits, fetch_or, __atomic_fetch_or(place, value, __ATOMIC_SEQ_CST))                          \
+    CHANGE(type, bits, fetch_xor, __atomic_fetch_xor(place, value, __ATOMIC_SEQ_CST))                        \
+    CHANGE(type, bits, fetch_nand, __atomic_fetch_nand(place, value, __ATOMIC_SEQ_CST))                      \
+    COMPARE(type, bits, EXCHANGE)
 
-ALL(uint8_t, 8, FM_ACCESS_LOAD_1, FM_ACCESS_STORE_1, FM_ACCESS_MODIFY_RANGE, 1)
-ALL(uint16_t, 16, FM_ACCESS_LOAD_2, FM_ACCESS_STORE_2, FM_ACCESS_MODIFY_RANGE, 2)
-ALL(uint32_t, 32, FM_ACCESS_LOAD_4, FM_ACCESS_STORE_4, FM_ACCESS_MODIFY_4, 0)
-ALL(uint64_t, 64, FM_ACCESS_LOAD_8, FM_ACCESS_STORE_8, FM_ACCESS_MODIFY_8, 0)
+ALL(uint8_t, 8, FM_ACCESS_LOAD_1, FM_ACCESS_STORE_1)
+ALL(uint16_t, 16, FM_ACCESS_LOAD_2, FM_ACCESS_STORE_2)
+ALL(uint32_t, 32, FM_ACCESS_LOAD_4, FM_ACCESS_STORE_4)
+ALL(uint64_t, 64, FM_ACCESS_LOAD_8, FM_ACCESS_STORE_8)
 
 DEFINE(fm_u128, 128, load, const volatile fm_u128 *place, int order)
 {
@@ -162,14 +162,14 @@ DEFINE(void, 128, store, volatile fm_u128 *place, fm_u128 value, int order)
     swap_16(place, value);
 }
 
-CHANGE(fm_u128, 128, exchange, FM_ACCESS_MODIFY_RANGE, 16, swap_16(place, value))
-CHANGE(fm_u128, 128, fetch_add, FM_ACCESS_MODIFY_RANGE, 16, add_16(place, value))
-CHANGE(fm_u128, 128, fetch_sub, FM_ACCESS_MODIFY_RANGE, 16, sub_16(place, value))
-CHANGE(fm_u128, 128, fetch_and, FM_ACCESS_MODIFY_RANGE, 16, and_16(place, value))
-CHANGE(fm_u128, 128, fetch_or, FM_ACCESS_MODIFY_RANGE, 16, or_16(place, value))
-CHANGE(fm_u128, 128, fetch_xor, FM_ACCESS_MODIFY_RANGE, 16, xor_16(place, value))
-CHANGE(fm_u128, 128, fetch_nand, FM_ACCESS_MODIFY_RANGE, 16, nand_16(place, value))
-COMPARE(fm_u128, 128, FM_ACCESS_MODIFY_RANGE, 16, exchange_16)
+CHANGE(fm_u128, 128, exchange, swap_16(place, value))
+CHANGE(fm_u128, 128, fetch_add, add_16(place, value))
+CHANGE(fm_u128, 128, fetch_sub, sub_16(place, value))
+CHANGE(fm_u128, 128, fetch_and, and_16(place, value))
+CHANGE(fm_u128, 128, fetch_or, or_16(place, value))
+CHANGE(fm_u128, 128, fetch_xor, xor_16(place, value))
+CHANGE(fm_u128, 128, fetch_nand, nand_16(place, value))
+COMPARE(fm_u128, 128, exchange_16)
 
 FM_EXPORT void __tsan_atomic_thread_fence(int order);
 FM_EXPORT void __tsan_atomic_signal_fence(int order);

@@ -24,10 +24,10 @@ __asm__(".pushsection .note.fathom, \"a\", @note\n"
         ".long 7, 8, 1\n"
         ".asciz \"fathom\"\n"
         ".byte 0\n"
-        ".long 2\n" /* FM_STREAM_VERSION */
+        ".long 3\n" /* FM_STREAM_VERSION */
         ".long fm_process_own - .\n"
         ".popsection\n");
-_Static_assert(FM_STREAM_VERSION == 2, "the note above says 2");
+_Static_assert(FM_STREAM_VERSION == 3, "the note above says 3");
 
 /* ---- notes ---- */
 

@@ -256,6 +256,8 @@ static inline uint64_t fm_bytes_to_border(uintptr_t address, uint64_t length, ui
 
 void fm_load_range(uintptr_t address, uint64_t length, uintptr_t pc);
 void fm_store_range(uintptr_t address, uint64_t length, uintptr_t pc);
+/* What reads and writes the same place: two accesses, as for every collector (docs/COLLECT.md). */
+void fm_load_and_store(uintptr_t address, uint64_t length, uintptr_t pc);
 /* Hooks have just reported a store to `to` and a load from `from` (0: no load), both of this length. */
 bool fm_ranges_reported(uintptr_t to, uintptr_t from, uint64_t length);
 

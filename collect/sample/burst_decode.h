@@ -65,7 +65,10 @@ enum { /* burst_shape.flags */
        BURST_FLAGS_WRITTEN = 2, /* all six of them, whatever they were before */
 };
 
-enum { BURST_NO_ACCESS = 3 }; /* a burst_kind: memory is named and not accessed (lea, prefetch) */
+enum {                     /* what an instruction does to the memory that it names, beside burst_kind */
+       BURST_MODIFY = 2,   /* it loads, and stores in the same place: two accesses of the log */
+       BURST_NO_ACCESS = 3 /* nothing: it is named and not accessed (lea, prefetch) */
+};
 
 /* What all instructions of one shape have in common. */
 typedef struct burst_shape {

@@ -5,7 +5,7 @@
  * as long as they do not change, or change by what is known (push, pop, add of a constant).
  *
  * What counts as an access, of which size and kind, is what `fathom run` says (collect/valgrind): each
- * instruction that loads and stores the same memory modifies it; a call stores its return address.
+ * instruction that modifies memory loads it and stores it; a call stores its return address.
  */
 #include "burst_translate.h"
 
@@ -31,7 +31,7 @@ void burst_maker_begin(maker *m, burst *state, burst_mode mode)
 uint32_t burst_count_accesses(const burst_instruction *in)
 {
     const burst_shape *shape = &in->shape;
-    uint32_t named = in->memory && shape->kind != BURST_NO_ACCESS ? 1 : 0;
+    uint32_t named = !in->memory || shape->kind == BURST_NO_ACCESS ? 0 : shape->kind == BURST_MODIFY ? 2 : 1;
     switch (shape->group) {
     case BURST_ORDINARY:
     case BURST_JUMP_TO:
@@ -45,8 +45,9 @@ uint32_t burst_count_accesses(const burst_instruction *in)
     case BURST_CALL:
     case BURST_RETURN:
     case BURST_XLAT:
-    case BURST_BYTES:
         return 1;
+    case BURST_BYTES:
+        return 2;
     case BURST_ONE_STRING:
         return shape->string & 1 && shape->string & 6 ? 2 : 1;
     case BURST_VECTOR:
@@ -137,6 +138,17 @@ static burst_access *new_access(maker *m, const burst_instruction *in, burst_for
     return access;
 }
 
+/* The access that was described last, if it modifies: it becomes a load, and a store of the same follows. */
+static void split_modify(maker *m)
+{
+    burst_access *load = &m->described->access[m->described->accesses - 1];
+    if ((load->form_kind & 3) != BURST_MODIFY) return;
+    load->form_kind ^= BURST_MODIFY ^ BURST_LOAD;
+    burst_access *store = &m->described->access[m->described->accesses++];
+    *store = *load;
+    store->form_kind ^= BURST_LOAD ^ BURST_STORE;
+}
+
 /* Base and index that modrm names; what is to be added to them. */
 static int64_t name_address(maker *m, const burst_instruction *in, burst_access *access)
 {
@@ -158,6 +170,7 @@ static void named_access(maker *m, const burst_instruction *in, int64_t further)
     if (!in->memory || in->shape.kind == BURST_NO_ACCESS) return;
     burst_access *access = new_access(m, in, BURST_PLAIN, in->shape.kind, in->shape.size);
     access->addend = (int64_t)((uint64_t)name_address(m, in, access) + (uint64_t)further);
+    split_modify(m);
 }
 
 static void register_access(maker *m, const burst_instruction *in, uint32_t kind, uint32_t size, uint32_t reg,
@@ -311,6 +324,7 @@ void burst_log_before(maker *m, const burst_instruction *in)
     case BURST_BYTES:
         register_access(m, in, BURST_MODIFY, shape->size, BURST_RDI, 0);
         m->described->access[m->described->accesses - 1].scale_flags = in->segment;
+        split_modify(m);
         break;
     case BURST_BIT_STRING: {
         burst_access *access = new_access(m, in, BURST_BIT, shape->kind, 1);
@@ -320,6 +334,7 @@ void burst_log_before(maker *m, const burst_instruction *in)
         access->vector.unused = 0;
         m->word_of[in->reg] = BURST_NO_WORD;
         access->vector.mask = word_for(m, in->reg);
+        split_modify(m);
         break;
     }
     case BURST_VECTOR:

@@ -25,7 +25,7 @@ enum {
 };
 
 /* The values of fm_kind (fathom/trace.h). */
-typedef enum burst_kind { BURST_LOAD, BURST_STORE, BURST_MODIFY } burst_kind;
+typedef enum burst_kind { BURST_LOAD, BURST_STORE } burst_kind;
 
 enum {                   /* of burst_use.branch */
        BURST_CALLS = 4,  /* a call stores its return address here */

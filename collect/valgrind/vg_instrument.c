@@ -17,11 +17,10 @@
  * Nothing is committed between: a fault in the middle of a block (SIGSEGV, SIGFPE) loses the words since the
  * last commit, at most those of that block; signals from outside come between blocks and lose nothing.
  *
- * The access model is that of lackey and cachegrind: a load and a store of the same address and size by one
- * instruction are one access that modifies; compare-and-swap modifies, whether it succeeds or not, and a
- * double one is one access of both halves; a load or store under a condition counts when that holds; what a
- * helper of Valgrind's does for an instruction (fxsave, 80-bit floats) has the size of its effect. Unlike
- * there, a locked instruction is one access, and not a load and one that modifies.
+ * The access model: an instruction that reads and writes the same place is a load and a store, as the
+ * processor does them; so is compare-and-swap, whether it succeeds or not, and a double one loads and stores
+ * both halves at once; a load or store under a condition counts when that holds; what a helper of Valgrind's
+ * does for an instruction (fxsave, 80-bit floats) has the size of its effect.
  */
 #include "vg_tool.h"
 
@@ -36,7 +35,6 @@
 enum {
     KIND_LOAD = 0, /* fm_kind of include/fathom/trace.h */
     KIND_STORE = 1,
-    KIND_MODIFY = 2,
     WORDS_MOST = FM_RECORD_MOST_BYTES / 8 - 8, /* of a block, and of its definition */
     DELTA_MOST = 0x7FFF,
     WAITING_MOST = 4,
@@ -73,10 +71,9 @@ typedef struct block_state {
     Bool want_loads; /* FM_WANT_… */
     Bool want_stores;
     Bool calls;
-    /* The last access of this instruction, if it is a load that a store may turn into one that modifies. */
+    /* The last access of this instruction, if it is a load that belongs to a compare-and-swap. */
     const IRExpr *load_address;
     UInt load_size;
-    Bool load_reported; /* it is accesses - 1 */
 } block_state;
 
 static ULong definition[4 + WORDS_MOST];
@@ -188,19 +185,11 @@ static void load(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
     if (block->want_loads) report(block, KIND_LOAD, address, size, guard);
     block->load_address = guard ? NULL : address;
     block->load_size = size;
-    block->load_reported = block->want_loads;
 }
 
 static void store(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
 {
-    if (!guard && block->load_address && block->load_size == size && eqIRAtom(block->load_address, address)) {
-        if (block->load_reported)
-            definition[4 + block->accesses - 1] |= (ULong)KIND_MODIFY << 60; /* a load's kind is 0 */
-        else if (block->want_stores)
-            report(block, KIND_MODIFY, address, size, NULL);
-    } else if (block->want_stores) {
-        report(block, KIND_STORE, address, size, guard);
-    }
+    if (block->want_stores) report(block, KIND_STORE, address, size, guard);
     block->load_address = NULL;
 }
 
@@ -250,8 +239,8 @@ static void accesses_of(block_state *block, const IRStmt *statement)
     case Ist_CAS: {
         const IRCAS *cas = statement->Ist.CAS.details;
         UInt size = size_of(block, cas->dataLo) * (cas->dataHi ? 2 : 1);
-        /* Of `lock xadd` and similar instructions VEX makes a load, and a swap of what was loaded: one
-         * access. */
+        /* Of `lock xadd` and similar instructions VEX makes a load, and a swap of what was loaded: one load.
+         */
         if (!block->load_address || block->load_size != size || !eqIRAtom(block->load_address, cas->addr))
             load(block, cas->addr, size, NULL);
         store(block, cas->addr, size, NULL);
@@ -268,11 +257,6 @@ static void accesses_of(block_state *block, const IRStmt *statement)
         const IRDirty *helper = statement->Ist.Dirty.details;
         if (helper->mFx == Ifx_None) break;
         IRExpr *guard = guard_of(helper->guard);
-        if (helper->mFx == Ifx_Modify && guard) { /* load and store would not become one */
-            if (block->want_loads || block->want_stores)
-                report(block, KIND_MODIFY, helper->mAddr, (UInt)helper->mSize, guard);
-            break;
-        }
         if (helper->mFx != Ifx_Write) load(block, helper->mAddr, (UInt)helper->mSize, guard);
         if (helper->mFx != Ifx_Read) store(block, helper->mAddr, (UInt)helper->mSize, guard);
         break;

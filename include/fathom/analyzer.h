@@ -53,8 +53,15 @@ typedef struct fm_analyzer_options {
     const char *engine_options;
     /* A sink (below) does not look at blocks and may be given none: several threads take less memory then. */
     bool distances_only;
-    bool unused[7]; /* false: so that there is no padding at the end */
+    /* An access is one reference to its address, whatever its size; granularity must be 1 (or 0). The profile
+     * says so (fm_profile.elements): it counts elements, and knows of no bytes. */
+    bool elements;
+    bool unused[6]; /* false: so that there is no padding at the end */
 } fm_analyzer_options;
+
+/* Processors that this process can use, at least 1: fewer than the machine has under taskset, in a cpuset, or
+ * where its control group has a quota of processor time. More threads than that make nothing faster. */
+FM_API unsigned fm_analyzer_processors(void);
 
 typedef struct fm_analyzer fm_analyzer;
 

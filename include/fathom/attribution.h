@@ -57,9 +57,10 @@ typedef struct fm_site {
      * itself. Without any: nothing is known but module and address. */
     size_t frame_count;
     const fm_frame *frames;
-    const char
-        *symbol; /* nearest symbol of the ELF file, where there are no frames with function names; or NULL */
-    uint64_t symbol_offset; /* address - that of the symbol */
+    /* Where there are no frames with function names: the symbol of the ELF file whose code this is; of a
+     * function without one "gawk+0x6dd58", its file and where it begins there; or NULL. */
+    const char *symbol;
+    uint64_t symbol_offset; /* address - that of the symbol, or of the beginning */
 } fm_site;
 
 /* A node in the tree of calls: `call` (index of a site: the call instruction) within `parent`. */

@@ -75,6 +75,8 @@ typedef struct fm_cluster_work {
     size_t granularity_count;
     uint64_t deal;                       /* references dealt to a rank at a time; 0: as many as suit */
     const fm_cluster_listener *listener; /* NULL: nobody listens. All ranks have one, or none has */
+    bool elements;                       /* as in fm_analyzer_options; granularities must be 1 */
+    bool unused[7];                      /* false: so that there is no padding at the end */
 } fm_cluster_work;
 
 /*

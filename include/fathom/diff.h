@@ -29,9 +29,12 @@ typedef struct fm_diff_options {
         *name_after;                   /* for people: the files that were read. NULL: the profiles' names */
     const char *const *source_folders; /* as in fm_report_options; for the page */
     size_t source_folder_count;
+    const char *allowed; /* "end,incomplete": reasons that do not keep the two from being compared, of those
+                            that fm_diff_incomparable tells. NULL: all of them do */
 } fm_diff_options;
 
-/* The profiles live on. FM_E_ARGUMENT where their granularities differ, or there is no cache. */
+/* The profiles live on. FM_E_ARGUMENT where their granularities differ, there is no cache, or a reason that
+ * is allowed is none of these. */
 FM_API fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const fm_profile *after,
                                       const fm_diff_options *options, size_t options_size, fm_error *error);
 static inline fm_status fm_diff_create(fm_diff **diff, const fm_profile *before, const fm_profile *after,
@@ -40,6 +43,20 @@ static inline fm_status fm_diff_create(fm_diff **diff, const fm_profile *before,
     return fm_diff_create_sized(diff, before, after, options, sizeof *options, error);
 }
 FM_API void fm_diff_destroy(fm_diff *diff); /* NULL is fine */
+
+/*
+ * Why the two cannot be compared, one after the other; false: there is no reason of that number. Where there
+ * is one, the views say so instead of better or worse, and every condition holds. kind and text may be NULL.
+ *
+ *     end         the program ended in another way: exit status, signal
+ *     incomplete  one is a profile of a part of its input
+ *     empty       one has no references
+ *     watched     other references were asked for: a function, a region, loads, a limit
+ *     collector   other ways of collecting, which see other code: valgrind, compiler, sampling, source code
+ *     engine      one is exact or has a band, and the other is an approximation that promises nothing
+ */
+FM_API bool fm_diff_incomparable(const fm_diff *diff, size_t number, const char **kind, char *text,
+                                 size_t size);
 
 /*
  * Whether a condition holds, for those that are to fail when something gets worse. Conditions are kept, and

@@ -56,6 +56,7 @@ typedef struct fm_model {
     double distinct_c, distinct_e;
     size_t share_count;
     fm_model_share *shares; /* the shortest distances first */
+    bool elements;          /* of its profiles: see fm_profile */
 } fm_model;
 
 /* Sizes less than a tenth apart are one size. */

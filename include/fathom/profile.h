@@ -256,6 +256,9 @@ typedef struct fm_profile {
     fm_set_misses *set_misses; /* of caches with sets. Owned */
     char *addresses;           /* that these are for: "A at 65536, …". Owned */
     fm_sampling *sampling;     /* how it was sampled; NULL: it was not */
+    /* Accesses as they are: each is one reference to its address, whatever its size. granularity is 1, and
+     * distinct, distances and sizes of caches count elements, not bytes. */
+    bool elements;
 } fm_profile;
 
 FM_API fm_status fm_profile_create(fm_profile **profile, fm_error *error); /* empty, complete */
@@ -280,10 +283,15 @@ FM_API void fm_profile_list_clear(fm_profile_list *list);
 FM_API fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, size_t count,
                                   fm_error *error);
 
+/* Whether profiles, of one run at different granularities, keep the laws of docs/TESTING.md, as all do that
+ * the library makes: that counts are the sums of their parts, that no distance is larger than there are
+ * blocks, … For whoever fills or changes one. FM_E_INTERNAL names the law and the numbers. */
+FM_API fm_status fm_profile_check(const fm_profile *const *profiles, size_t count, fm_error *error);
+
 /* into += from, as of two separate runs: counts add up (distinct blocks of different runs are
- * different blocks). Granularity and bound must agree; bins become the coarser of the two. Time distances and
- * attribution are kept where both profiles have them, the attribution only if both cut distances at the same
- * edges. Run and parts stay those of `into`. */
+ * different blocks). Granularity (elements or not, too) and bound must agree; bins become the coarser of the
+ * two. Time distances and attribution are kept where both profiles have them, the attribution only if both
+ * cut distances at the same edges. Run and parts stay those of `into`. */
 FM_API fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error);
 
 /*

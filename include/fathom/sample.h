@@ -189,6 +189,9 @@ typedef struct fm_estimate_options {
     const uint32_t *groups; /* late references are summed by these: those from late_from on, and never */
     size_t tag_count;
     uint64_t late_from; /* one of the edges */
+    /* What else is known of the distinct blocks: no fewer, no more. Of memory addresses, the peak memory of
+     * the program has room for so many; at another granularity there were so many. 0: not known. */
+    uint64_t blocks_least, blocks_most;
 } fm_estimate_options;
 
 /* References that code `use` made and code `reuse` used again, or that were never used again. */

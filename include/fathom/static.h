@@ -36,6 +36,9 @@ typedef struct fm_region_options {
     const char *const *flags;       /* for the compiler that reads the source; NULL at the end */
     bool scalars;                   /* scalar variables are in memory: their loads and stores count */
     const char *const *assumptions; /* what the program cannot know (docs/STATIC.md); NULL at the end */
+    /* Limits of the process that reads C or C++ with libclang: FM_E_LIMIT where it needs more. */
+    double most_seconds;  /* on the clock; 0: 60 */
+    uint64_t most_memory; /* bytes; 0: 4 GiB, or three quarters of what is free where that is less */
 } fm_region_options;
 
 FM_API fm_status fm_region_open_sized(fm_region **region, const char *path, const fm_region_options *options,

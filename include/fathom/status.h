@@ -36,6 +36,7 @@ typedef enum fm_status {
     FM_E_CORRUPT = 6,     /* damage: a part of the input is unusable; what was delivered is sound */
     FM_E_UNSUPPORTED = 7, /* a newer version, or a part this build was made without */
     FM_E_ARGUMENT = 8,    /* the caller's arguments contradict each other or the data */
+    FM_E_INTERNAL = 9,    /* a result that cannot be true (fm_profile_check): a fault of the library's own */
 } fm_status;
 
 /* What fm_error.offset counts. */

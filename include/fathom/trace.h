@@ -53,6 +53,12 @@ typedef enum fm_fetches {
     FM_FETCHES_ALL = 2,  /* both, in trace order */
 } fm_fetches;
 
+typedef enum fm_csv_header {
+    FM_CSV_HEADER_LOOK = 0, /* by looking at the first rows (default) */
+    FM_CSV_HEADER_YES = 1,  /* the first line names the columns */
+    FM_CSV_HEADER_NO = 2,   /* there is no such line */
+} fm_csv_header;
+
 typedef struct fm_reader_options {
     const char *format; /* NULL: by content (native) or by the name's ending */
     fm_fetches fetches; /* for formats that record instruction fetches (lackey, din, native) */
@@ -66,11 +72,18 @@ typedef struct fm_reader_options {
      * fm_trace_divisible. 0 or 1 parts: the whole trace */
     uint32_t part, parts;
     /* CSV only */
-    const char *csv_key;  /* column name, or number from 1; NULL: the one whose name is that of a key, or the
-                             only one; where that is not plain, opening fails with FM_E_ARGUMENT */
-    const char *csv_size; /* column of the request's size; NULL: none */
-    char csv_delimiter;   /* 0: comma, or what the first line shows (comma, semicolon, tab) */
-    int csv_header;       /* -1: by looking, 0: no header line, 1: the first line is a header */
+    /* Column name, or number from 1; NULL: the one whose name is that of a key, or the only one. Where that
+     * is not plain, opening fails with FM_E_ARGUMENT, or reading does where a column beside it changes that
+     * says where a key is (the relation of a block, the disk of an offset). Several, up to 8, as
+     * "rel,fork,block": the key is all of them, a 64-bit hash. With csv_size or csv_key_unit the last one is
+     * a place within what the others say, which lie apart in the address space: see docs/TRACES.md for both.
+     */
+    const char *csv_key;
+    /* Column of the request's size; NULL: none. Opening fails with FM_E_ARGUMENT where the key is an identity
+     * (an id, a hash, a URL), and no address that a size can be added to, unless csv_key_unit is given. */
+    const char *csv_size;
+    char csv_delimiter; /* 0: comma, or what the first line shows (comma, semicolon, tab) */
+    int csv_header;     /* fm_csv_header; -1, as in programs written before there were names, is 0 */
     /* Bytes per unit of the key column, of the size column. 0: 1, but with a size column opening fails with
      * FM_E_ARGUMENT where a name says that something else is counted (sectors, blocks). A key unit other than
      * 1 needs numeric keys. */
@@ -95,6 +108,13 @@ typedef struct fm_trace_info {
     bool key_unit_unknown;  /* by its name, it counts something else than bytes, and no unit was given */
     const char *key_name;   /* in the header; "": there is none */
     const char *key_values; /* the first few */
+    uint64_t key_columns;   /* how many the key has */
+    bool key_identity;      /* by its name or values an identity, or several columns: it has no neighbours */
+    /* CSV, and text: the columns of the first rows, with a few values ("": there is one only); of text those
+     * that blanks, or another usual delimiter, would part its second line into */
+    const char *columns_seen;
+    char columns_delimiter;   /* text: that delimiter; 0: none */
+    bool columns_from_second; /* text: the first line has another number of them */
 } fm_trace_info;
 
 typedef struct fm_reader fm_reader;

@@ -174,8 +174,7 @@ FM_API fm_status fm_view_pairs_csv(FILE *out, const fm_profile *profile, const f
 FM_API fm_status fm_view_callgrind(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                                    fm_error *error);
 
-/* One self-contained HTML page; title may be NULL. FM_E_UNSUPPORTED where the build had no npm to fetch the
- * plotting library. */
+/* One self-contained HTML page; title may be NULL. FM_E_UNSUPPORTED in a build with FATHOM_REPORT=OFF. */
 FM_API bool fm_report_available(void);
 FM_API fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles,
                                  size_t count, const fm_cache *caches, size_t cache_count, fm_error *error);

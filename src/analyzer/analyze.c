@@ -144,6 +144,12 @@ static fm_status begin_anew(analysis *self, fm_error *error)
     return status == FM_OK ? read_all(self, error) : status;
 }
 
+/* Where memory is short: an analyzer of one thread needs the least. */
+static void begin_alone(const analysis *self)
+{
+    for (size_t i = 0; i < self->count; i++) self->analyzers[i]->options.threads = 1;
+}
+
 /* Whether all could be begun anew: a sink is not told twice what it has heard. */
 static bool may_begin_anew(const analysis *self)
 {
@@ -211,7 +217,9 @@ static fm_status analyze(analysis *self, fm_error *error)
     fm_reader_info(self->reader, &info);
     const bool anew = may_begin_anew(self), sizes = info.columns & FM_COLUMN_SIZE;
     fm_status status = anew ? draw(self, error) : FM_E_UNSUPPORTED;
-    if (fm_status_is_damage(status) || status == FM_E_LIMIT) return begin_anew(self, error);
+    if (status == FM_E_NOMEM) begin_alone(self);
+    if (fm_status_is_damage(status) || status == FM_E_LIMIT || status == FM_E_NOMEM)
+        return begin_anew(self, error);
     if (status == FM_OK) return read_all(self, error); /* what is left */
     if (status != FM_E_UNSUPPORTED) return status;
     status = FM_OK;
@@ -227,6 +235,7 @@ static fm_status analyze(analysis *self, fm_error *error)
 fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
                            const fm_analyze_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(reader, error);
     analysis self = {.reader = reader, .count = count};
     fm_error reason;
     if (!error) error = &reason;

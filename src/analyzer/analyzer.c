@@ -8,11 +8,18 @@
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
+#include "base/thread.h"
 #include "engine/tally_profile.h"
+#include "profile/laws.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+unsigned fm_analyzer_processors(void)
+{
+    return fm_processors_usable();
+}
 
 static uint64_t memory_beside_engine(const fm_analyzer *analyzer)
 {
@@ -131,6 +138,9 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
     if (granularity & (granularity - 1))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a granularity of %" PRIu64 " is not a power of two",
                        granularity);
+    if (options->elements && granularity != 1)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "elements have no granularity but 1, not %" PRIu64,
+                       granularity);
 
     fm_analyzer *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the analyzer");
@@ -203,6 +213,7 @@ fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error)
 /* What is pending was fed before: it is not for the new sink. */
 fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context, fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     if (analyzer->ops->info.histogram_only) return FM_OK;
     fm_status status = fm_analyzer_flush(analyzer, error);
     if (status != FM_OK) return status;
@@ -215,6 +226,7 @@ fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, voi
 fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context,
                                     fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     fm_attributing *attributing = analyzer->attributing;
     if (!attributing) return FM_OK;
     fm_status status = fm_analyzer_flush(analyzer, error);
@@ -230,6 +242,7 @@ fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_lat
 
 fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count, fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     *pairs = NULL;
     *count = 0;
     if (!analyzer->attributing)
@@ -242,6 +255,7 @@ fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *
 
 fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     const fm_engine_ops *ops = analyzer->ops;
     *result = NULL;
     /* What is pending is part of what is known. */
@@ -257,11 +271,13 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
     fm_profile *profile;
     status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);
     if (status != FM_OK) return status;
+    profile->elements = analyzer->options.elements;
     if (analyzer->with_times) {
         profile->has_times = true;
         status = fm_tally_histogram(&analyzer->times, 0, &profile->times, error);
     }
     if (status == FM_OK && ops->describe) status = ops->describe(analyzer->engine, profile, error);
+    if (status == FM_OK) status = fm_profile_made(profile, FM_LAWS_WHOLE, NULL, error);
     if (status != FM_OK) {
         fm_profile_destroy(profile);
         return status;

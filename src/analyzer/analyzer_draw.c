@@ -60,6 +60,7 @@ static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_r
     *repeats = 0;
     fm_status status = self->supply->fetch(self->supply->context, worker, stretch, &batch, error);
     if (status != FM_OK) return status;
+    batch = fm_analyzer_known(self->analyzer, &batch);
     const bool sites = self->sites && batch.site, blocks = !batch.size && self->analyzer->shift == 0;
     *references = (fm_references){.count = batch.count, .blocks = batch.address};
     if (batch.count > 0 && sites) {

@@ -116,11 +116,12 @@ fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_p
     prepared->repeats = 0;
     prepared->accesses = batch->count;
     prepared->digested_by = NULL;
-    if (batch->count == 0) return FM_OK;
-    if (too_long(analyzer, batch))
+    const fm_batch known = fm_analyzer_known(analyzer, batch);
+    if (known.count == 0) return FM_OK;
+    if (too_long(analyzer, &known))
         return fm_fail(error, FM_E_LIMIT, NULL, "accesses to very many blocks are not prepared");
-    return analyzer->attributing ? cut_tagged(analyzer, batch, prepared, error)
-                                 : cut(analyzer, batch, NULL, prepared, error);
+    return analyzer->attributing ? cut_tagged(analyzer, &known, prepared, error)
+                                 : cut(analyzer, &known, NULL, prepared, error);
 }
 
 void fm_prepared_free(fm_prepared *prepared)

@@ -123,4 +123,12 @@ fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, const
 /* Late references on the list go to whoever wants them. */
 fm_status fm_analyzer_report_late(fm_analyzer *analyzer, fm_error *error);
 
+/* A batch as the analyzer knows it: where it counts elements, accesses have no size. */
+static inline fm_batch fm_analyzer_known(const fm_analyzer *analyzer, const fm_batch *batch)
+{
+    fm_batch known = *batch;
+    if (analyzer->options.elements) known.size = NULL;
+    return known;
+}
+
 #endif

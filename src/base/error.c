@@ -2,6 +2,8 @@
 /* error.c - statuses, and messages that name the file, the place and the reason. */
 #include "base/error.h"
 
+#include "base/free_memory.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +30,8 @@ const char *fm_status_name(fm_status status)
         return "unsupported";
     case FM_E_ARGUMENT:
         return "wrong argument";
+    case FM_E_INTERNAL:
+        return "internal error";
     }
     return "unknown status";
 }
@@ -97,10 +101,23 @@ fm_status fm_fail_at(fm_error *error, fm_status status, const char *path, fm_pla
 
 fm_status fm_fail_memory(fm_error *error, uint64_t bytes, const char *purpose)
 {
-    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no %" PRIu64 " bytes for %s", bytes, purpose);
+    const char *why = fm_memory_is_there(bytes)
+                          ? ""
+                          : ": neither this machine nor the control group of this process has them free";
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no %" PRIu64 " bytes for %s%s", bytes, purpose,
+                   why);
 }
 
 fm_status fm_fail_io(fm_error *error, const char *path, const char *verb, int errno_value)
 {
     return fm_fail(error, FM_E_IO, path, "cannot %s: %s", verb, strerror(errno_value));
+}
+
+fm_status fm_fail_null(fm_error *error, const char *function, const char *argument)
+{
+    static const char behind[] = "_sized"; /* callers do not see that */
+    const size_t length = strlen(function), extra = sizeof behind - 1;
+    const bool sized = length > extra && strcmp(function + length - extra, behind) == 0;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "%.*s: `%s` is NULL", (int)(length - (sized ? extra : 0)), function,
+                   argument);
 }

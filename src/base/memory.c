@@ -3,20 +3,34 @@
 #define _GNU_SOURCE
 #include "base/memory.h"
 
+#include "base/free_memory.h"
+
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 2 << 20 };
+enum { LARGE = 1 << 20 };   /* from here on memory is asked for only where it is there */
+enum { SCARCE_SHARE = 64 }; /* less than so many times as much is there: then it is taken at once */
+
+/* The kernel would grant it, and kill the process that writes to it. */
+static bool is_there(size_t bytes)
+{
+    return bytes < LARGE || fm_memory_is_there(bytes);
+}
 
 void *fm_calloc(size_t count, size_t size)
 {
+    if (size && count > SIZE_MAX / size) return NULL;
+    if (!is_there(count * size)) return NULL;
     return calloc(count ? count : 1, size ? size : 1);
 }
 
 void *fm_malloc_array(size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size) return NULL;
+    if (!is_there(count * size)) return NULL;
     return malloc(count && size ? count * size : 1);
 }
 
@@ -29,6 +43,7 @@ int fm_array_reserve(void **array, size_t *capacity, size_t needed, size_t eleme
         wanted *= 2;
     }
     if (wanted > SIZE_MAX / element_size) return -1;
+    if (!is_there((wanted - *capacity) * element_size)) return -1;
     void *grown = realloc(*array, wanted * element_size);
     if (!grown) return -1;
     *array = grown;
@@ -48,12 +63,38 @@ static void prefer_huge(void *pages, size_t bytes)
     if (bytes >= HUGE_PAGE) (void)madvise(pages, bytes, MADV_HUGEPAGE);
 }
 
+/* Bytes that threads of this process are about to take, and have not yet written to: memory is the process's,
+ * not a handle's. Two threads that each ask for the last bytes would both be told that they are there. */
+static size_t being_taken;
+
+/* Whether so many more bytes can be taken. If so they are announced to other threads, until end_taking. */
+static bool begin_taking(size_t bytes)
+{
+    if (bytes < LARGE) return true;
+    if (fm_memory_is_there(__atomic_add_fetch(&being_taken, bytes, __ATOMIC_SEQ_CST))) return true;
+    __atomic_sub_fetch(&being_taken, bytes, __ATOMIC_SEQ_CST);
+    return false;
+}
+
+/* Where memory is scarce each of the new pages is written to: whoever asks next sees that it is gone. pages:
+ * NULL, where the kernel did not grant any. */
+static void end_taking(char *pages, size_t from, size_t to)
+{
+    const size_t bytes = to - from;
+    if (bytes < LARGE) return;
+    if (pages && !fm_memory_is_there((uint64_t)SCARCE_SHARE * bytes))
+        for (size_t at = from; at < to; at += 4096) *(volatile char *)(pages + at) = 0;
+    __atomic_sub_fetch(&being_taken, bytes, __ATOMIC_SEQ_CST);
+}
+
 void *fm_pages_allocate(size_t bytes)
 {
     size_t size = rounded(bytes);
+    if (!begin_taking(size)) return NULL;
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) return NULL;
-    prefer_huge(pages, size);
+    if (pages == MAP_FAILED) pages = NULL;
+    if (pages) prefer_huge(pages, size);
+    end_taking(pages, 0, size);
     return pages;
 }
 
@@ -89,9 +130,11 @@ void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes)
         return pages;
     }
     if (old_bytes < HUGE_PAGE && size >= HUGE_PAGE) return to_huge_pages(pages, old_bytes, new_bytes);
+    if (!begin_taking(size - old_size)) return NULL;
     void *moved = move_pages(pages, old_size, size);
-    if (moved == MAP_FAILED) return NULL;
-    prefer_huge(moved, size);
+    if (moved == MAP_FAILED) moved = NULL;
+    if (moved) prefer_huge(moved, size);
+    end_taking(moved, old_size, size);
     return moved;
 }
 

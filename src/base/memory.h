@@ -3,6 +3,9 @@
  * memory.h - memory in two sizes. Small and passing things come from malloc; tables that grow with
  * the trace come straight from the kernel in pages: zeroed, on huge pages where there are any, and
  * growable without a copy (mremap), so that growth never holds the old and the new table at once.
+ *
+ * What is large is refused where neither the machine nor the control group has it (free_memory.h), instead of
+ * granted, and the process killed.
  */
 #ifndef FATHOM_BASE_MEMORY_H
 #define FATHOM_BASE_MEMORY_H

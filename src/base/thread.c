@@ -3,7 +3,10 @@
 #define _GNU_SOURCE
 #include "base/thread.h"
 
+#include "base/control_group.h"
+
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,8 +65,12 @@ int fm_thread_with_stack(size_t bytes, void *(*work)(void *), void *context)
     return cause;
 }
 
-unsigned fm_processors_online(void)
+unsigned fm_processors_usable(void)
 {
-    const long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count < INT_MAX ? (unsigned)count : INT_MAX;
+    cpu_set_t set;
+    const bool fits = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0;
+    const long count = fits ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN); /* more than fit into a set */
+    const unsigned usable = count < 1 ? 1 : count < INT_MAX ? (unsigned)count : INT_MAX;
+    const unsigned quota = fm_control_group_processors("");
+    return quota && quota < usable ? quota : usable;
 }

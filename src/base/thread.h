@@ -13,7 +13,8 @@ int fm_thread_start(pthread_t *thread, void *(*work)(void *), void *context);
  * called.
  */
 int fm_thread_with_stack(size_t bytes, void *(*work)(void *), void *context);
-/* Processors that are online: at least 1, also where the system does not tell. */
-unsigned fm_processors_online(void);
+/* Processors that this process can use: fewer than the machine has under taskset, in a cpuset, or with a
+ * quota of processor time (containers). At least 1, also where the system does not tell. */
+unsigned fm_processors_usable(void);
 
 #endif

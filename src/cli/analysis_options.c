@@ -19,9 +19,17 @@ static int parse_granularities(const char *list, cli_analysis *analysis)
     if ((size_t)snprintf(text, sizeof text, "%s", list) >= sizeof text)
         return cli_misuse("--granularity: the list is too long");
     char *rest = text;
+    analysis->analyzer.elements = strcmp(text, "element") == 0;
+    if (analysis->analyzer.elements) {
+        analysis->granularity[analysis->count++] = 1;
+        return -1;
+    }
     while (rest) {
         char *part = strsep(&rest, ",");
         uint64_t value;
+        if (strcmp(part, "element") == 0)
+            return cli_misuse(
+                "--granularity: element goes alone: sizes of caches are in elements then, not bytes");
         if (!cli_parse_count(part, &value) || value == 0 || (value & (value - 1)))
             return cli_misuse("--granularity: expected a power of two such as 64 or 4K, found '%s'", part);
         for (size_t i = 0; i < analysis->count; i++)
@@ -32,6 +40,19 @@ static int parse_granularities(const char *list, cli_analysis *analysis)
         analysis->granularity[analysis->count++] = value;
     }
     return -1;
+}
+
+void cli_analysis_note_bytes(const cli_analysis *analysis)
+{
+    enum { WORD = 8 };
+    for (size_t i = 0; i < analysis->count && !analysis->analyzer.elements; i++) {
+        if (analysis->granularity[i] >= WORD) continue;
+        cli_note("--granularity %" PRIu64 ": an access of %d bytes counts as %" PRIu64
+                 " references, one to each %s; element instead of %" PRIu64 " counts accesses as they are",
+                 analysis->granularity[i], WORD, WORD / analysis->granularity[i],
+                 analysis->granularity[i] == 1 ? "byte" : "block", analysis->granularity[i]);
+        return;
+    }
 }
 
 static int parse_bins(const char *name, fm_bins *bins)

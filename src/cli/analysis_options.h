@@ -30,7 +30,8 @@ typedef struct cli_analysis_options {
      &(a)->granularity,                                                                                      \
      "BYTES",                                                                                                \
      "block size, a power of two; several as 8,64,4096 in one pass\n"                                        \
-     "(default 64 for memory addresses, 1 for keys)"},                                                       \
+     "(default 64 for memory addresses, 1 for keys); element: an\n"                                          \
+     "access is one reference to its address, whatever its size"},                                           \
         {"engine",                                                                                           \
          'e',                                                                                                \
          CLI_STRING,                                                                                         \
@@ -98,6 +99,8 @@ void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references);
 const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis);
 /* -1, or an exit code after a message. */
 int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis);
+/* Of memory, whose accesses have sizes: that single bytes are counted, where that was asked for. */
+void cli_analysis_note_bytes(const cli_analysis *analysis);
 /* What each of `count` analyzers may use so that the program keeps --max-memory; 0: no limit. -1, or an exit
  * code. */
 int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64_t *share);

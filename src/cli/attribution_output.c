@@ -105,7 +105,12 @@ int cli_attribution_find_caches(const cli_attribution_options *options, cli_attr
 void cli_attribution_note_keys(const char *sizes, const fm_profile *profile)
 {
     /* What comes from a program is memory, cut into single bytes. */
-    if (!sizes || profile->granularity != 1 || profile->run || profile->attribution) return;
+    if (!sizes || profile->granularity != 1) return;
+    if (profile->elements) {
+        cli_note("--size %s: numbers of elements, not bytes", sizes);
+        return;
+    }
+    if (profile->run || profile->attribution) return;
     cli_note("--size %s: numbers of keys, not bytes: the granularity is 1, so that each block is one key",
              sizes);
 }
@@ -225,6 +230,12 @@ int cli_write_page(const char *path, const fm_report_options *page, const fm_pro
 
 /* ---- the first screen ---- */
 
+int cli_profiles_check(fm_profile *const *profiles, size_t count)
+{
+    fm_error error;
+    return fm_profile_check((const fm_profile *const *)profiles, count, &error) ? cli_fail(&error) : -1;
+}
+
 int cli_attribution_keep_caches(const cli_attribution_caches *found, fm_profile *const *profiles,
                                 size_t count)
 {
@@ -250,6 +261,8 @@ int cli_attribution_stored_caches(const cli_attribution_options *options, const 
             for (size_t k = 0; k < found->count; k++) known |= found->caches[k].bytes == cache->bytes;
             if (!known) found->caches[found->count++] = *cache;
         }
+    for (size_t i = 0; i < count && !options->sizes; i++)
+        if (profiles[i]->elements) return -1; /* no bytes, and so none of this machine's */
     return found->count ? -1 : cli_attribution_find_caches(options, found);
 }
 

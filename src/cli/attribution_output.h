@@ -10,6 +10,7 @@
  *     cli_attribution_edges                     -> fm_analyzer_options.edges; feed batches with tags
  *     fm_analyzer_pairs, cli_attribution_attach pairs and sites, with symbols, become profile->attribution
  *     cli_attribution_record_sources            checksums of the source files
+ *     cli_profiles_check                        nothing is shown that cannot be true
  *     cli_attribution_keep_caches               what it was asked about, in the profile
  *     fm_profile_write                          (the verb's own --json)
  *     cli_attribution_write                     --callgrind, --csv
@@ -129,6 +130,9 @@ int cli_write_page(const char *path, const fm_report_options *page, const fm_pro
 int cli_attribution_write(const cli_attribution_options *options, const fm_profile *profile,
                           const cli_attribution_caches *found);
 
+/* Whether what was made can be true (fm_profile_check), before anything of it is shown. -1, or an exit code
+ * after a message. */
+int cli_profiles_check(fm_profile *const *profiles, size_t count);
 /* Keeps them in each profile: whoever shows it later shows it at these. -1, or an exit code. */
 int cli_attribution_keep_caches(const cli_attribution_caches *found, fm_profile *const *profiles,
                                 size_t count);

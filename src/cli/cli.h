@@ -85,6 +85,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, size_t *count);
 bool cli_is_stdout(const char *path);
 /* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
 bool cli_parse_count(const char *text, uint64_t *value);
+/* A number that is not below 0, and nothing behind it. */
+bool cli_parse_real(const char *text, double *value);
 
 /* A cache with sets, "32K:8" or "32K:8:64"; without its line, that is the granularity. -1, or an exit code
  * after a message about --cache. */
@@ -124,8 +126,6 @@ static inline int cli_worse(int first, int second)
     return first >= 0 ? first : second;
 }
 
-/* Processors that this process may run on, at least 1. */
-unsigned cli_processors(void);
 /* --threads, of which there may be so many. UINT64_MAX: not given. -1, or an exit code after a message. */
 int cli_check_threads(uint64_t given, unsigned most);
 
@@ -178,8 +178,8 @@ typedef struct cli_trace_options {
          CLI_STRING,                                                                                         \
          &(t)->key,                                                                                          \
          "COLUMN",                                                                                           \
-         "csv: column of the key, by name or number (default: the one\nthat its name tells, or the only "    \
-         "one)"},                                                                                            \
+         "csv: column of the key, by name or number, or several as a,b,c\n(default: the one that its name "  \
+         "tells, or the only one)"},                                                                         \
         {"size-column",                                                                                      \
          0,                                                                                                  \
          CLI_STRING,                                                                                         \
@@ -216,5 +216,7 @@ int cli_reader_options(const cli_trace_options *trace, fm_reader_options *option
 void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity);
 /* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
 void cli_trace_notes(const fm_reader *reader);
+/* That nearly every key was new, as far as keys are text; a profile knows it of all (new_keys.h). */
+void cli_trace_note_new_keys(const fm_reader *reader);
 
 #endif

@@ -14,7 +14,7 @@ static bool wants(void *context, const fm_batch *batch)
 {
     cli_distance_stream *stream = context;
     if (!stream->enough || !*stream->enough) return true;
-    stream->references += fm_batch_references(batch, stream->granularity);
+    stream->references += stream->elements ? batch->count : fm_batch_references(batch, stream->granularity);
     return false;
 }
 
@@ -22,7 +22,7 @@ static fm_status read_all(cli_distance_stream *stream, fm_reader *reader, fm_err
 {
     const fm_analyze_options how = {
         .context = stream, .damage = cli_reading_damage, .progress = cli_reading_progress, .wants = wants};
-    const fm_analyzer_options options = {.granularity = stream->granularity};
+    const fm_analyzer_options options = {.granularity = stream->granularity, .elements = stream->elements};
     fm_analyzer *analyzer;
     fm_status status = fm_analyzer_create(&analyzer, &options, error);
     if (status == FM_OK) status = fm_analyzer_set_sink(analyzer, pass_on, stream, error);
@@ -40,13 +40,14 @@ int cli_distance_stream_run(cli_distance_stream *stream)
     fm_trace_info info;
     const bool again = stream->heard.silent;
     stream->references = stream->heard.damages = stream->heard.lost = 0;
-    stream->reading.read_ahead = cli_processors() > 1;
+    stream->reading.read_ahead = fm_analyzer_processors() > 1;
     if (fm_reader_open(&reader, stream->path, &stream->reading, &error)) return cli_fail(&error);
     if (!again) cli_trace_key_notes(reader, stream->granularity);
     fm_reader_info(reader, &info);
     if (stream->granularity == 0) stream->granularity = info.memory_addresses ? 64 : 1;
     const int code = read_all(stream, reader, &error) ? cli_fail(&error) : -1;
     if (code < 0 && !again) cli_trace_notes(reader);
+    if (code < 0 && !again) cli_trace_note_new_keys(reader);
     fm_reader_close(reader);
     return code;
 }

@@ -13,6 +13,7 @@ typedef struct cli_distance_stream {
     const char *path;
     fm_reader_options reading;
     uint64_t granularity; /* 0: what suits the trace; then filled in */
+    bool elements;        /* as in fm_analyzer_options */
     bool progress;
     /* Every reference in order, one for each block that an access touches; it returns FM_OK to go on. */
     fm_distance_sink take;

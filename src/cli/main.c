@@ -74,7 +74,8 @@ static void print_help(FILE *out)
           "  fathom report zipf.json -o zipf.html\n"
           "\n"
           "Exit codes: 0 complete result, 1 failed, 2 wrong usage, 3 result of incomplete input,\n"
-          "4 a condition of diff --fail-if holds.\n",
+          "4 a condition of diff --fail-if holds. --pass-status of run, record and sample hands on\n"
+          "the program's own instead of 0.\n",
           out);
 }
 

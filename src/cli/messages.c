@@ -8,6 +8,7 @@
  * standard error has no buffer, and ranks of an MPI job speak at the same time.
  */
 #include "cli.h"
+#include "option_words.h"
 #include "pipe_end.h"
 #include "progress_line.h"
 
@@ -97,10 +98,12 @@ int cli_fail(const fm_error *error)
 {
     /* Whoever read our output is gone, and knows. */
     if (error->status == FM_E_IO && cli_pipe_broken()) return CLI_FAILED;
-    char text[sizeof error->path + sizeof error->reason + 64], line[VISIBLE * sizeof text + 1];
+    char text[sizeof error->path + sizeof error->reason + 256], line[VISIBLE * sizeof text + 1];
+    fm_error said = *error;
+    cli_option_words(error->reason, said.reason, sizeof said.reason);
     const bool explained = error->status == FM_E_LIMIT && limit[0] != '\0';
     /* An error is one line, whatever the name of a file is. */
-    fm_visible_text(fm_error_message(error, text, sizeof text), false, line, sizeof line);
+    fm_visible_text(fm_error_message(&said, text, sizeof text), false, line, sizeof line);
     cli_complain("%s%s%s", explained ? limit : "", explained ? ": " : "", line);
     return error->status == FM_E_ARGUMENT ? CLI_USAGE : CLI_FAILED;
 }

@@ -76,6 +76,7 @@ int cli_mpi_analyze(const cli_mpi_options *options, const char *path, cli_analys
                                   .seed = what->analyzer.seed,
                                   .granularity = what->granularity,
                                   .granularity_count = what->count,
+                                  .elements = what->analyzer.elements,
                                   .threads = threads,
                                   .listener = listener};
     if (fm_cluster_analyze(cluster, &work, profiles, memory_addresses, &error)) fail(cluster, &error);

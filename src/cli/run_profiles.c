@@ -6,6 +6,7 @@
  * their references were obtained nor how distances are found.
  */
 #include "run_profiles.h"
+#include "pass_status.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -201,23 +202,6 @@ static uint32_t shown_pid(const cli_run_profiles *self, uint32_t pid)
     return 0;
 }
 
-/* What the first process had become when it ended: its status is that of the whole run. */
-static void last_program(const fm_collection *collection, fm_collected_process *last)
-{
-    const size_t count = fm_collection_processes(collection);
-    size_t steps = count; /* whatever they tell of each other, it ends */
-    fm_collection_process(collection, 0, last);
-    for (size_t at = 0, i = 0; i < count && steps > 0; i++) {
-        fm_collected_process next;
-        fm_collection_process(collection, i, &next);
-        if (!next.by_exec || next.parent != at) continue;
-        *last = next;
-        at = i;
-        steps--;
-        i = SIZE_MAX; /* they need not stand in their order: once more from the first */
-    }
-}
-
 /* The run that a process's profile describes. */
 static fm_run *describe_run(const cli_run_profiles *self, const fm_collect_options *options, size_t index,
                             const fm_collected_process *process)
@@ -311,7 +295,7 @@ static int take_sum(cli_run_profiles *self, const fm_collect_options *options, s
     int code = take_process(self, options, 0, granularity, false, sum);
     if (code < 0) {
         fm_collected_process last;
-        last_program(self->collection, &last);
+        cli_collect_last_program(self->collection, &last);
         describe_end(&last, (*sum)->run);
     }
     for (size_t i = 0; code < 0 && i < self->count; i++) {

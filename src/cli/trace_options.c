@@ -5,6 +5,7 @@
  */
 #include "cli.h"
 #include "nearest.h"
+#include "new_keys.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static int translate_delimiter(const char *text, char *delimiter)
 
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options)
 {
-    *options = (fm_reader_options){.csv_header = -1};
+    *options = (fm_reader_options){0};
     if (trace->format) {
         int code = check_format(trace->format);
         if (code >= 0) return code;
@@ -78,9 +79,9 @@ int cli_reader_options(const cli_trace_options *trace, fm_reader_options *option
     }
     if (trace->header) {
         if (strcmp(trace->header, "yes") == 0)
-            options->csv_header = 1;
+            options->csv_header = FM_CSV_HEADER_YES;
         else if (strcmp(trace->header, "no") == 0)
-            options->csv_header = 0;
+            options->csv_header = FM_CSV_HEADER_NO;
         else
             return cli_misuse("--header: expected yes or no, found '%s'", trace->header);
     }
@@ -100,10 +101,20 @@ void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity)
     if (info.key_found)
         cli_note("the key is column %" PRIu64 ", '%s': %s (--key says another)", info.key_column,
                  info.key_name, info.key_values);
-    if (info.key_unit_unknown && granularity > 1)
+    if (info.key_unit_unknown && granularity > 1 && !info.key_identity)
         cli_note("--granularity %" PRIu64 ": of what column '%s' counts, which by its name is not bytes; "
                  "--key-unit BYTES makes it bytes (512 for sectors)",
                  granularity, info.key_name);
+    if (info.key_identity && granularity > 1 && info.key_columns == 1)
+        cli_note("--granularity %" PRIu64
+                 ": column '%s' is an identity, no address: keys whose numbers are close "
+                 "are taken as one block; without --granularity, each key is one",
+                 granularity, info.key_name);
+    if (info.key_columns > 1 && info.key_identity && granularity > 1)
+        cli_note("--granularity %" PRIu64
+                 ": keys of several columns are hashed, and have no neighbours; --key-unit "
+                 "BYTES makes the last column a place within the others",
+                 granularity);
 }
 
 void cli_trace_notes(const fm_reader *reader)
@@ -113,11 +124,22 @@ void cli_trace_notes(const fm_reader *reader)
     if (info.fetches_skipped)
         cli_note("instruction fetches skipped: %" PRIu64 " (--instructions all or only counts them)",
                  info.fetches_skipped);
-    if (info.string_keys)
+    if (info.string_keys && info.key_columns > 1)
+        cli_note("distinct keys of several columns, hashed to 64 bits: %" PRIu64, info.string_keys);
+    else if (info.string_keys)
         cli_note("distinct keys that are no numbers, hashed to 64 bits: %" PRIu64, info.string_keys);
     if (info.string_collisions)
         cli_complain("distinct keys whose 64-bit hash is that of another, taken as one with it: %" PRIu64,
                      info.string_collisions);
+}
+
+void cli_trace_note_new_keys(const fm_reader *reader)
+{
+    fm_trace_info info;
+    cli_new_keys keys;
+    fm_reader_info(reader, &info);
+    cli_new_keys_look(&keys, &info);
+    cli_new_keys_note(&keys, info.references, info.string_keys);
 }
 
 int cli_check_level(uint64_t given, bool store, int *level)

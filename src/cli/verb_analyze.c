@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "memory_choice.h"
 #include "mpi_analysis.h"
+#include "new_keys.h"
 #include "reading.h"
 
 #include <inttypes.h>
@@ -48,6 +49,7 @@ typedef struct analysis {
     cli_analysis what;
     unsigned threads; /* of all analyzers together */
     bool memory_addresses;
+    cli_new_keys keys;
     bool chooses; /* the engine by itself, within --max-memory */
     fm_analyzer *analyzer[CLI_MOST_GRANULARITIES];
     cli_memory_choice choice[CLI_MOST_GRANULARITIES]; /* instead of analyzer, where it chooses */
@@ -190,7 +192,13 @@ static int read_trace(fm_reader *reader, analysis *run, bool progress)
     cli_progress_start(&run->reading.progress, "references", progress);
     const fm_status status = fm_analyze(reader, analyzers, count, &options, &error);
     cli_progress_end(&run->reading.progress);
-    return status ? cli_fail(&error) : -1;
+    if (!status) return -1;
+    const int code = cli_fail(&error);
+    if (status == FM_E_NOMEM && !run->what.max_memory && !cli_analysis_engine(&run->what)->on_card)
+        cli_note(
+            "--max-memory BYTES keeps to what there is: it takes samples where exact distances need more; "
+            "--bound BLOCKS forgets what no cache of interest would keep");
+    return code;
 }
 
 /* Where a profile comes from, and what is missing in it. */
@@ -233,14 +241,17 @@ static int deliver(analysis *run, const analyze_options *options)
 {
     fm_error error;
     int code = -1;
+    cli_new_keys_note(&run->keys, run->profile[0]->references, run->profile[0]->cold);
     if (run->distances) {
         fm_output *distances = run->distances;
         run->distances = NULL;
         if (fm_output_commit(distances, &error)) return cli_fail(&error);
     }
-    for (size_t i = 0; i < run->what.count && !run->memory_addresses; i++)
-        cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
-    code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
+    for (size_t i = 0; i < run->what.count; i++)
+        if (!run->memory_addresses || run->what.analyzer.elements)
+            cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
+    code = cli_profiles_check(run->profile, run->what.count);
+    if (code < 0) code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
     if (code >= 0) return code;
     if (options->json &&
         fm_profile_write(options->json, (const fm_profile *const *)run->profile, run->what.count, &error))
@@ -276,8 +287,9 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     run->memory_addresses = info.memory_addresses;
     cli_analysis_choose_engine(&run->what, needs_exact(run, options, &info) ? 0 : references_expected(&info));
     if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
-    /* Keys of a storage trace do not live in this machine's caches. */
-    if (info.memory_addresses || options->attribution.sizes)
+    if (info.memory_addresses && info.columns & FM_COLUMN_SIZE) cli_analysis_note_bytes(&run->what);
+    /* Keys of a storage trace do not live in this machine's caches, nor do elements. */
+    if ((info.memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     if (code < 0) code = prepare_sites(run, options, path, &info);
     return code < 0 ? create_analyzers(run, options, &info) : code;
@@ -285,7 +297,10 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
 
 static void hear_opened(void *context, const fm_reader *reader)
 {
-    const analysis *run = context;
+    analysis *run = context;
+    fm_trace_info info;
+    fm_reader_info(reader, &info);
+    cli_new_keys_look(&run->keys, &info);
     cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
 }
 
@@ -312,7 +327,7 @@ static int analyze_together(const char *path, const analyze_options *options,
                                                         : "standard input";
     for (size_t i = 0; i < run->what.count && code < 0; i++) code = label(run, run->profile[i], name);
     if (code >= 0) return code;
-    if (run->memory_addresses || options->attribution.sizes)
+    if ((run->memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes)
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     return code < 0 ? deliver(run, options) : code;
 }
@@ -323,7 +338,7 @@ static int analyze(const char *path, const analyze_options *options, fm_reader_o
     fm_reader *reader = NULL;
     fm_error error;
     if (fm_reader_open(&reader, path, reading, &error)) return cli_fail(&error);
-    cli_trace_key_notes(reader, run->what.count > 0 ? run->what.granularity[0] : 0);
+    hear_opened(run, reader);
     const char *name = strcmp(path, "-") ? path : "standard input";
     int code = prepare(run, options, name, reader);
     if (code < 0) code = read_trace(reader, run, options->progress);
@@ -384,7 +399,7 @@ static int check(const analyze_options *options, size_t traces, analysis *run, f
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, CLI_MOST_THREADS)) >= 0) return code;
     if ((code = check_mpi(options, run, traces)) >= 0) return code;
-    uint64_t threads = options->threads == UINT64_MAX ? cli_processors() : options->threads;
+    uint64_t threads = options->threads == UINT64_MAX ? fm_analyzer_processors() : options->threads;
     reading->read_ahead = threads > 1;
     run->threads = threads < CLI_MOST_THREADS ? (unsigned)threads : CLI_MOST_THREADS;
     /* Ranks read parts; and memory that was promised not to be used is not taken for batches. */
@@ -433,7 +448,7 @@ int cli_verb_analyze(int argc, char **argv)
         .notes = "Examples:\n"
                  "  fathom analyze trace.fathom --json profile.json\n"
                  "  fathom analyze trace.fathom --size 32K,1M --callgrind callgrind.out.trace\n"
-                 "  fathom analyze --format csv --key lbn requests.csv\n"
+                 "  fathom analyze --format csv --key lbn disk.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 0,
         .most = 1,

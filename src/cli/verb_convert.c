@@ -89,7 +89,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     fm_trace_info info;
     uint64_t damages = 0, lost = 0;
     reading->read_ahead = true;
-    reading->threads = cli_processors();
+    reading->threads = fm_analyzer_processors();
     if (fm_reader_open(&reader, input, reading, &error)) return cli_fail(&error);
     cli_trace_key_notes(reader, 0);
     fm_reader_info(reader, &info);
@@ -98,7 +98,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
                                  .columns = target ? info.columns & target->columns : 0,
                                  .memory_addresses = info.memory_addresses,
                                  .level = options->writing_level,
-                                 .threads = cli_processors()};
+                                 .threads = fm_analyzer_processors()};
     fm_status status = fm_writer_open(&writer, options->output, &writing, &error);
     if (status == FM_OK && target) {
         note_losses(info.columns, target);
@@ -112,6 +112,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);
     if (status == FM_OK && target) {
         cli_trace_notes(reader);
+        cli_trace_note_new_keys(reader);
         fm_reader_info(reader, &info);
         cli_note("%" PRIu64 " references of format %s were written as %s", info.references, info.format,
                  target->name);

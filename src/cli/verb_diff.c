@@ -14,7 +14,7 @@ enum { MOST_CONDITIONS = 64, MOST_FOLDERS = 32 };
 
 typedef struct diff_options {
     const char *json, *markdown, *report, *title, *source;
-    cli_joined conditions;
+    cli_joined conditions, allowed;
     uint64_t granularity;
     cli_attribution_options attribution; /* sizes, by, top */
 } diff_options;
@@ -54,6 +54,18 @@ static int judge(fm_diff *diff, const char *conditions, bool *failed)
         if (!*at) break;
     }
     return -1;
+}
+
+/* How to compare them all the same. */
+static void note_reasons(const fm_diff *diff)
+{
+    char list[100] = "";
+    const char *kind;
+    for (size_t i = 0; fm_diff_incomparable(diff, i, &kind, NULL, 0); i++) {
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", kind);
+    }
+    if (list[0]) cli_note("not comparable; --allow %s compares them all the same", list);
 }
 
 typedef enum result_kind { JSON, MARKDOWN, PAGE } result_kind;
@@ -108,7 +120,10 @@ static int diff_profiles(const fm_profile *before, const fm_profile *after, char
         free(text);
         return cli_out_of_memory();
     }
-    fm_diff_options how = {.name_before = paths[1], .name_after = paths[2], .source_folders = folders};
+    fm_diff_options how = {.name_before = paths[1],
+                           .name_after = paths[2],
+                           .source_folders = folders,
+                           .allowed = options->allowed.text};
     int code = cli_split_folders(text, folders, MOST_FOLDERS, &how.source_folder_count);
     if (code < 0) code = cli_parse_by(options->attribution.by, &by);
     if (code < 0) code = find_caches(options, before, after, found);
@@ -117,6 +132,7 @@ static int diff_profiles(const fm_profile *before, const fm_profile *after, char
     if (code < 0 && fm_diff_create(&diff, before, after, &how, &error)) code = cli_fail(&error);
     if (code < 0) code = judge(diff, options->conditions.text, &failed);
     if (code < 0) code = deliver(diff, options, by);
+    if (code < 0) note_reasons(diff);
     fm_diff_destroy(diff);
     free(text);
     free(found);
@@ -146,6 +162,8 @@ int cli_verb_diff(int argc, char **argv)
          "exit with 4 when it holds: misses@L2 > +5%, late@48K > 1000,\nmisses@L1d in solve > +0, references "
          "> +1%;\n"
          "may be given several times"},
+        {"allow", 0, CLI_JOIN, &options.allowed, "LIST",
+         "compare although this differs: end, incomplete, empty, watched,\ncollector, engine"},
         {"json", 'j', CLI_STRING, &options.json, "FILE", "write all of it as JSON; - is standard output"},
         {"markdown", 0, CLI_STRING, &options.markdown, "FILE", "write it as Markdown; - is standard output"},
         {"report", 0, CLI_STRING, &options.report, "FILE",
@@ -165,10 +183,12 @@ int cli_verb_diff(int argc, char **argv)
     };
     const cli_command command = {
         .usage = "fathom diff [options] BEFORE AFTER",
-        .about = "What got better and what got worse between two profiles of a program, before and after a\n"
-                 "change: misses at each cache, references, and the same by line, function or data object.\n"
-                 "Lines are matched through the edit. A change of 0.5 % or less is none; nor is one within\n"
-                 "the bands of sampled profiles.",
+        .about =
+            "What got better and what got worse between two profiles of a program, before and after a\n"
+            "change: misses at each cache, references, and the same by line, function or data object.\n"
+            "Lines are matched through the edit. A change of 0.5 % or less is none; nor is one within\n"
+            "the bands of sampled profiles. Two runs that ended differently, or of which not the same was\n"
+            "seen, are not comparable; then every condition holds.",
         .options = table,
         .notes =
             "A condition is METRIC[@CACHE] [in FUNCTION] OP VALUE. METRIC: misses, late, ratio, references.\n"

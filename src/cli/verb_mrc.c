@@ -103,6 +103,18 @@ static int add_machine(cache_table *table, const mrc_options *options, uint64_t 
     return -1;
 }
 
+/* Elements have no bytes: nothing of this machine, which has, is put beside them. */
+static int leave_machine_out(mrc_options *options, const fm_profile *profile)
+{
+    if (!profile->elements) return -1;
+    if (options->machine)
+        return cli_misuse("--machine: the profile counts elements, and this machine's caches hold bytes");
+    if (!options->sizes && !options->blocks && !options->caches)
+        cli_note("the profile counts elements, not bytes: this machine's caches are left out");
+    options->no_machine = true;
+    return -1;
+}
+
 static int fill(cache_table *table, const mrc_options *options, uint64_t granularity)
 {
     int code = add_machine(table, options, granularity);
@@ -189,7 +201,9 @@ static int answer(const chosen *all, char **paths, const mrc_options *options)
 {
     cache_table *table = calloc(1, sizeof *table);
     if (!table) return cli_out_of_memory();
-    int code = fill(table, options, all->profiles[0]->granularity);
+    mrc_options used = *options;
+    int code = leave_machine_out(&used, all->profiles[0]);
+    if (code < 0) code = fill(table, &used, all->profiles[0]->granularity);
     if (code < 0) cli_attribution_note_keys(options->sizes, all->profiles[0]);
     if (code < 0 && !cli_is_stdout(options->csv) && !cli_is_stdout(options->json))
         code = show(all, table, options->hit_ratio);

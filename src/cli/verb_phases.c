@@ -6,6 +6,7 @@
  * Three passes over the trace: about where it changes, with the largest distance or, where a threshold is
  * given, the samples; where exactly, with the samples; the phases' profiles. So the trace must be a file.
  */
+#include "attribution_output.h"
 #include "cli.h"
 #include "distance_stream.h"
 #include "phases_text.h"
@@ -175,6 +176,7 @@ static int deliver(search *self, const phases_options *options)
     fm_profile *whole = NULL;
     const size_t count = self->phases->count, levels = self->phases->inner_count + 1;
     int code = make_whole(self, &whole);
+    if (code < 0) code = cli_profiles_check(&whole, 1);
     const fm_profile *one = whole;
     if (code < 0 && options->json && fm_profile_write(options->json, &one, 1, &error))
         code = cli_fail(&error);

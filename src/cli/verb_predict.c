@@ -67,6 +67,7 @@ static int find_size(const fm_model *model, predict_options *options, cli_distan
     sampling self = {0};
     *stream = (cli_distance_stream){.path = options->trace_path,
                                     .granularity = model->granularity,
+                                    .elements = model->elements,
                                     .progress = options->progress,
                                     .take = sample,
                                     .context = &self,

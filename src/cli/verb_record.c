@@ -9,6 +9,7 @@
 #define _GNU_SOURCE /* asprintf */
 #include "cli.h"
 #include "collect_options.h"
+#include "pass_status.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 typedef struct record_options {
     const char *output;
     uint64_t level;
-    bool store, quiet, progress;
+    bool store, pass_status, quiet, progress;
     cli_collect_options collect;
 } record_options;
 
@@ -68,7 +69,7 @@ static int open_writer(recording *self)
     self->writers[self->count] = NULL;
     self->paths[self->count++] = path;
     enum { MOST_WRITING = 8 };
-    const unsigned processors = cli_processors();
+    const unsigned processors = fm_analyzer_processors();
     fm_writer_options options = {.format = fm_format_of_name(path) ? NULL : "fathom",
                                  .columns = COLUMNS,
                                  .memory_addresses = true,
@@ -167,6 +168,7 @@ int cli_verb_record(int argc, char **argv)
         CLI_COLLECT_OPTIONS(&options.collect),
         CLI_LEVEL_OPTION(&options.level),
         {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
+        CLI_PASS_STATUS_OPTION(&options.pass_status),
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
@@ -177,12 +179,11 @@ int cli_verb_record(int argc, char **argv)
         .about = "Runs a program and stores its data references, with the code that makes them, for\n"
                  "`fathom analyze`. `fathom run` does both at once and stores nothing.",
         .options = table,
-        .notes =
-            "The program's own exit status is shown; fathom's is 0 when everything was stored, 3 when the\n"
-            "program was killed or something is missing, 1 when there is no trace.\n\n"
-            "Examples:\n"
-            "  fathom record -o sort.fathom -- sort -n numbers.txt\n"
-            "  fathom record --limit 100M --at-limit stop -o start.fathom -- ./server\n",
+        .notes = CLI_PASS_STATUS_NOTES
+        "\n\n"
+        "Examples:\n"
+        "  fathom record -o sort.fathom -- sort -n numbers.txt\n"
+        "  fathom record --limit 100M --at-limit stop -o start.fathom -- ./server\n",
         .least = 1,
         .most = SIZE_MAX,
         .command_follows = true,
@@ -205,7 +206,12 @@ int cli_verb_record(int argc, char **argv)
     if ((code = cli_collect_check(&options.collect, argv + 1, &self.collecting)) >= 0) return code;
     self.collecting.columns = COLUMNS;
 
+    if (options.pass_status && self.collecting.stop_at_limit)
+        return cli_misuse("--pass-status and --at-limit stop contradict each other: fathom ends the program");
+
     code = record(&self);
+    cli_program_end end;
+    cli_program_end_find(self.collection, &end);
     for (size_t i = 0; i < self.count; i++) {
         fm_writer_close(self.writers[i]);
         free(self.paths[i]);
@@ -213,5 +219,6 @@ int cli_verb_record(int argc, char **argv)
     free(self.writers);
     free(self.paths);
     fm_collection_close(self.collection);
-    return cli_finish(code);
+    code = cli_finish(code);
+    return options.pass_status ? cli_pass_status(code, &end) : code;
 }

@@ -109,7 +109,8 @@ static int show(const gathered *all, const report_options *options, const cli_at
         const fm_profile_list *file = &all->files[i];
         const fm_profile *profile = file->profiles[0];
         /* Keys of a storage trace do not live in this machine's caches. */
-        const bool keys = profile->granularity == 1 && !profile->run && !profile->attribution;
+        const bool keys =
+            profile->elements || (profile->granularity == 1 && !profile->run && !profile->attribution);
         const bool none = keys && !options->attribution.sizes && profile->cache_count == 0;
         if (i > 0) putchar('\n');
         code = cli_attribution_show(stdout, &view, &options->attribution,

@@ -10,6 +10,7 @@
 #include "attribution_output.h"
 #include "cli.h"
 #include "collect_options.h"
+#include "pass_status.h"
 #include "run_profiles.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 typedef struct run_options {
     const char *json, *report, *output, *distances;
     bool no_source;
-    bool threads_private, call_paths, reproducible, quiet, progress;
+    bool threads_private, call_paths, reproducible, pass_status, quiet, progress;
     uint64_t threads;
     cli_analysis_options analysis;
     cli_collect_options collect;
@@ -120,7 +121,7 @@ static int start(job *work, const run_options *options)
         if (code >= 0) return code;
     }
     if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
-    if (!options->attribution.sizes) {
+    if (!options->attribution.sizes && !work->analysis.analyzer.elements) {
         int code = cli_attribution_find_caches(&options->attribution, &work->caches);
         if (code >= 0) return code;
     }
@@ -206,6 +207,7 @@ static int run(job *work, const run_options *options)
     code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
     if (code < 0 && tells_sites(options, work))
         code = cli_attribution_record_sources(&options->attribution, work->profile[0]);
+    if (code < 0) code = cli_profiles_check(work->profile, work->analysis.count);
     if (code < 0) code = cli_attribution_keep_caches(&work->caches, work->profile, work->analysis.count);
     if (code < 0) code = deliver(work, options);
     return code < 0 ? completeness : code;
@@ -219,7 +221,7 @@ static int run(job *work, const run_options *options)
 static unsigned spare_processors(const run_options *options, const job *work)
 {
     enum { TAKEN = 2, USEFUL = 6 };
-    const unsigned processors = cli_processors();
+    const unsigned processors = fm_analyzer_processors();
     if (processors == 1) return 0;
     if (work->analysis.max_memory || options->collect.follow_children || processors <= TAKEN + 1) return 1;
     return processors - TAKEN < USEFUL ? processors - TAKEN : USEFUL;
@@ -233,6 +235,11 @@ static int check(const run_options *options, char **command, job *work)
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
     if (code >= 0) return code;
     if (work->analysis.count == 0) work->analysis.granularity[work->analysis.count++] = 64;
+    cli_analysis_note_bytes(&work->analysis);
+    if (work->analysis.analyzer.elements && !options->attribution.sizes)
+        cli_note("--granularity element: this machine's caches hold bytes and are left out; --size N,M names "
+                 "sizes "
+                 "in elements");
     if (options->distances && work->analysis.count > 1)
         return cli_misuse("--distances: takes one granularity, not %zu", work->analysis.count);
     if (options->distances && options->collect.follow_children)
@@ -256,10 +263,12 @@ static int check(const run_options *options, char **command, job *work)
         cli_note("code sites are left out: the engine %s does not tell them apart", engine->name);
     if (work->analysis.max_memory && (options->threads_private || options->collect.follow_children))
         return cli_misuse("--max-memory: cannot be promised for an unknown number of threads or processes");
+    if (options->pass_status && work->collecting.stop_at_limit)
+        return cli_misuse("--pass-status and --at-limit stop contradict each other: fathom ends the program");
     if (options->no_source && !options->report)
         return cli_misuse("--no-source is about the page that --report writes");
     if (options->report && !fm_report_available())
-        return cli_misuse("--report: this build has no report page (it was built without npm)");
+        return cli_misuse("--report: this build has no report page (it was built with FATHOM_REPORT=OFF)");
     if ((code = cli_check_threads(options->threads, FM_PIPELINE_THREADS)) >= 0) return code;
     work->threads =
         options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;
@@ -309,6 +318,7 @@ int cli_verb_run(int argc, char **argv)
          "fix what makes profiles differ from run to run: addresses, the\n"
          "environment (only PATH, HOME, LD_LIBRARY_PATH, VALGRIND_LIB and\n"
          "TMPDIR stay), process ids and times in the profile"},
+        CLI_PASS_STATUS_OPTION(&options.pass_status),
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
@@ -323,12 +333,11 @@ int cli_verb_run(int argc, char **argv)
             "times faster. Compile with -g to see source lines.",
         .options = table,
         .notes =
-            "The program's own exit status is shown; fathom's is 0 when everything was seen, 3 when the\n"
-            "program was killed or something is missing, 1 when there is no result.\n\n"
-            "Examples:\n"
-            "  fathom run -- ./program input.txt\n"
-            "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
-            "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
+            CLI_PASS_STATUS_NOTES "\n\n"
+                                  "Examples:\n"
+                                  "  fathom run -- ./program input.txt\n"
+                                  "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
+                                  "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
         .least = 1,
         .most = SIZE_MAX,
         .command_follows = true,
@@ -342,9 +351,12 @@ int cli_verb_run(int argc, char **argv)
     job work = {0};
     code = check(&options, argv + 1, &work);
     if (code < 0) code = run(&work, &options);
+    cli_program_end end;
+    cli_program_end_find(work.collection, &end);
     for (size_t i = 0; i < work.analysis.count; i++) fm_profile_destroy(work.profile[i]);
     cli_run_profiles_destroy(work.profiles);
     fm_collection_close(work.collection);
     fm_output_abandon(work.distances);
-    return cli_finish(code);
+    code = cli_finish(code);
+    return options.pass_status ? cli_pass_status(code, &end) : code;
 }

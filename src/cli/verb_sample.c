@@ -4,7 +4,8 @@
 
 int cli_verb_sample(int argc, char **argv)
 {
-    bool quiet = false;
+    bool quiet = false, pass_status = false;
+    cli_program_end end = {0};
     cli_live_options live = CLI_LIVE_START;
     cli_sample_simulation simulation = CLI_SIMULATION_START;
     cli_estimate_options estimate = CLI_ESTIMATE_START;
@@ -16,6 +17,7 @@ int cli_verb_sample(int argc, char **argv)
         CLI_SIMULATION_OPTIONS(&simulation),
         {"no-sites", 0, CLI_FLAG, &attribution.no_sites, NULL, "do not tell code sites apart"},
         CLI_ATTRIBUTION_OPTIONS(&attribution),
+        CLI_PASS_STATUS_OPTION(&pass_status),
         {"quiet", 'q', CLI_FLAG, &quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &live.progress, NULL, "progress also when standard error is no terminal"},
         CLI_TRACE_OPTIONS(&simulation.reading),
@@ -39,7 +41,8 @@ int cli_verb_sample(int argc, char **argv)
         .options = table,
         .notes =
             "The program's own exit status is in the profile; fathom's is 0 when it was sampled until its\n"
-            "end, 3 when it was killed or interrupted, 1 when there is no result.\n\n"
+            "end, 3 when it was killed or interrupted, 1 when there is no result (--pass-status: the\n"
+            "program's).\n\n"
             "Examples:\n"
             "  fathom sample -- ./server --port 8080\n"
             "  fathom sample --duration 60 --report page.html -- ./simulation input\n"
@@ -61,11 +64,16 @@ int cli_verb_sample(int argc, char **argv)
         return cli_misuse("--simulate: a trace is sampled, or a program is, not both");
     if (simulation.trace && live.pid)
         return cli_misuse("--simulate: a trace is sampled, or a process is, not both");
+    if (pass_status && (simulation.trace || live.pid))
+        return cli_misuse("--pass-status: is about a program that is run, not %s",
+                          live.pid ? "one that runs already" : "a trace");
     if (!simulation.trace && !live.pid && count == 0)
         return cli_misuse("expected a program to run, --pid PID, or --simulate TRACE");
     if (!simulation.trace)
-        code = cli_sample_live(&live, &estimate, &attribution, simulation.seed, count ? argv + 1 : NULL);
+        code =
+            cli_sample_live(&live, &estimate, &attribution, simulation.seed, count ? argv + 1 : NULL, &end);
     else if ((code = cli_attribution_check(&attribution, live.json)) < 0)
         code = cli_sample_simulate(&simulation, &estimate, &attribution, live.json, live.progress);
-    return cli_finish(code);
+    code = cli_finish(code);
+    return pass_status ? cli_pass_status(code, &end) : code;
 }

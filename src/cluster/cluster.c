@@ -73,8 +73,10 @@ static fm_status feed_gathered(fm_gathering *self, fm_error *error)
 
 static fm_status take(fm_gathering *self, const fm_batch *batch, fm_error *error)
 {
+    fm_batch whole = *batch;
+    if (self->run->work->elements) whole.size = NULL;
     fm_block_cutter cutter = {.kernels = self->run->kernels,
-                              .batch = batch,
+                              .batch = &whole,
                               .shift = self->shift,
                               .end = batch->count,
                               .budget = &self->budget};
@@ -217,7 +219,7 @@ static fm_status look_inside(const fm_cluster_work *work, seen_trace *seen, fm_r
 static fm_status agree(fm_cluster_run *run, fm_reader **reader, bool *together, bool *memory_addresses,
                        fm_error *error)
 {
-    static const uint64_t usual[] = {0, 64, 1};
+    static const uint64_t usual[] = {0, 64, 1, 1};
     fm_transport *transport = run->transport;
     const fm_cluster_work *work = run->work;
     seen_trace mine = {0}, *all = fm_calloc(transport->size, sizeof *all);
@@ -234,7 +236,7 @@ static fm_status agree(fm_cluster_run *run, fm_reader **reader, bool *together, 
         *together = work->shards || all[0].divisible;
         *memory_addresses = all[0].addresses == 1;
         if (run->count == 0) {
-            run->granularity = &usual[all[0].addresses];
+            run->granularity = &usual[work->elements ? 3 : all[0].addresses];
             run->count = 1;
         }
     }
@@ -302,6 +304,7 @@ static fm_status make_profile(const fm_cluster_run *run, size_t index, fm_profil
                                         .distinct = result.distinct,
                                         .cold_known = result.cold_known};
         status = fm_tally_profile(&tally, &origin, profile, error);
+        if (status == FM_OK) (*profile)->elements = run->work->elements;
     }
     fm_tally_clear(&tally);
     return status;
@@ -327,6 +330,10 @@ static fm_status analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_pr
     fm_reader *reader = NULL;
     bool together = false;
     fm_status status = find_engine(work->engine, &run.ops, error);
+    for (size_t i = 0; work->elements && i < work->granularity_count && status == FM_OK; i++)
+        if (work->granularity[i] != 1)
+            status = fm_fail(error, FM_E_ARGUMENT, NULL, "elements have no granularity but 1, not %" PRIu64,
+                             work->granularity[i]);
     if (status == FM_OK) status = fm_engine_options_check(work->engine, work->engine_options, error);
     if (status != FM_OK) return status;
     run.kernels = fm_exact_kernels_find(work->isa);
@@ -348,6 +355,7 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
                                    size_t reading_size, size_t listener_size, fm_profile **profiles,
                                    bool *memory_addresses, fm_error *error)
 {
+    FM_REQUIRE(cluster, error);
     fm_cluster_work work;
     fm_reader_options reading;
     fm_cluster_listener listener;
@@ -359,7 +367,6 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
         status = fm_sized_read(&listener, sizeof listener, work.listener, listener_size,
                                "fm_cluster_listener", error);
     if (status != FM_OK) return status;
-    if (!work.reading) reading.csv_header = -1; /* as of a reader without options */
     work.reading = &reading;
     if (work.listener) work.listener = &listener;
     return analyze(cluster, &work, profiles, memory_addresses, error);

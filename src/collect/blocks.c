@@ -67,7 +67,7 @@ static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *m
 {
     uint64_t address = word & UINT64_C(0xFFFFFFFFFFFF);
     unsigned kind = (unsigned)(word >> 60) & 3;
-    if (kind > FM_KIND_MODIFY) kind = FM_KIND_MODIFY;
+    if (kind > FM_KIND_STORE) kind = FM_KIND_STORE;
     fm_block_group *fields = &blocks->groups[group];
     fm_block_marks *marks = &blocks->marks[group];
     marks->size[in] = (uint16_t)(word >> 48) & 0xFFF;
@@ -76,7 +76,7 @@ static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *m
     marks->kind[in] = (uint8_t)kind;
     blocks->sites[group * FM_GROUP + in] = address;
     if (filter->tags) fields->tag[in] = fm_code_site(code, map, address); /* with paths: see fm_blocks_tags */
-    bool wanted = (kind != FM_KIND_STORE && filter->loads) || (kind != FM_KIND_LOAD && filter->stores);
+    bool wanted = kind == FM_KIND_LOAD ? filter->loads : filter->stores;
     if (wanted)
         marks->wanted |= (uint8_t)(1U << in);
     else

@@ -93,7 +93,7 @@ static void read_access(fm_decoder *decoder, unsigned code, unsigned place, uint
     const fm_collect_filter *filter = &decoder->filter;
     fm_rows *rows = &decoder->rows;
     unsigned kind = fm_access_kinds[code];
-    if (!(kind != FM_KIND_STORE && filter->loads) && !(kind != FM_KIND_LOAD && filter->stores)) return;
+    if (!(kind == FM_KIND_LOAD ? filter->loads : filter->stores)) return;
     uint64_t low, span;
     set_stack(decoder, &low, &span);
     bool wanted = fm_decoder_delivers(decoder) && address - low >= span;
@@ -139,7 +139,8 @@ static fm_status read_special(fm_decoder *decoder, bool *deliver, fm_error *erro
         }
         return status;
     }
-    if (code == 0) return fm_fail(error, FM_E_CORRUPT, NULL, "the word %#" PRIx64 " is no access", word);
+    if (code == 0 || code > FM_ACCESS_STORE_RANGE)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "the word %#" PRIx64 " is no access", word);
     uint64_t size = fm_access_sizes[code];
     size_t words = 1;
     if (size == 0) {

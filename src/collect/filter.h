@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 typedef struct fm_collect_filter {
-    bool loads, stores; /* accesses that do both are wanted when either is */
+    bool loads, stores;
     bool no_stack;
     bool tags;            /* sites are told apart */
     bool paths;           /* by the calls that led there, too */

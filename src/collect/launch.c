@@ -164,15 +164,15 @@ static fm_status choose(fm_collection *collection, const fm_program_file *progra
     if (collector == FM_COLLECTOR_AUTO)
         collector = program->instrumented && !program->script ? FM_COLLECTOR_COMPILER : FM_COLLECTOR_VALGRIND;
     collection->collector = collector;
+    collection->instrumented = program->instrumented;
     if (collector == FM_COLLECTOR_VALGRIND) return FM_OK;
-    if (program->script) {
-        if (collection->options.follow_children) return FM_OK; /* what it starts may be instrumented */
+    if (!program->instrumented) {
+        /* What it loads may be instrumented, or what it starts. */
+        if (program->loader[0] || collection->options.follow_children) return FM_OK;
         return fm_fail(error, FM_E_UNSUPPORTED, program->path,
-                       "is a script; programs that it starts are traced when children are followed");
+                       "was not built by `fathom cc`, and is linked statically, so that it loads no library "
+                       "that was; build it so, or trace it with Valgrind");
     }
-    if (!program->instrumented)
-        return fm_fail(error, FM_E_UNSUPPORTED, program->path,
-                       "was not built by `fathom cc`; build it so, or trace it with Valgrind");
     if (program->runtime_version != FM_STREAM_VERSION)
         return fm_fail(error, FM_E_UNSUPPORTED, program->path,
                        "was built by `fathom cc` of another version (%u, this one is %d); build it again",

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "process/program_called.h"
 #include "process/program_file.h"
 
 #include <signal.h>
@@ -111,6 +112,7 @@ static fm_status process_begins(fm_collection *collection, fm_process *process, 
     if (argument & UINT32_MAX) {
         fm_status status = read_arguments(process, argument, program, bytes, error);
         if (status != FM_OK) return status;
+        if (process->arguments[0]) process->called = fm_program_called(process->arguments[0], program);
     }
     const fm_process *parent = parent_of(collection, process, words[2], words[1]);
     if (!parent) return FM_OK;

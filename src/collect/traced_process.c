@@ -70,6 +70,7 @@ void fm_process_destroy(fm_process *process)
     fm_code_free(&process->code);
     fm_object_map_destroy(process->objects);
     free(process->program);
+    free(process->called);
     for (char **at = process->arguments; at && *at; at++) free(*at);
     free(process->arguments);
     free(process->executed);

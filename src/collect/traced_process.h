@@ -20,6 +20,7 @@ typedef struct fm_process {
      * seen. */
     struct fm_process *predecessor, *successor;
     char *program;    /* path; NULL: not reported */
+    char *called;     /* the link to it by which it was started; NULL: none */
     char **arguments; /* its command line, NULL at the end; NULL: not reported */
     bool more_arguments;
     bool described; /* its PROCESS record came */

@@ -3,6 +3,7 @@
 #include "engine/tally_profile.h"
 
 #include "base/error.h"
+#include "profile/laws.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ fm_status fm_tally_profile(const fm_tally *tally, const fm_tally_origin *origin,
     made->cold_known = origin->cold_known;
     made->bins = tally->bins;
     if (status == FM_OK) status = fm_tally_histogram(tally, origin->bound, &made->distances, error);
+    if (status == FM_OK) status = fm_profile_made(made, FM_LAWS_WHOLE, NULL, error);
     if (status != FM_OK) {
         fm_profile_destroy(made);
         return status;

@@ -227,6 +227,11 @@ static fm_status compare(const fm_profile *a, const fm_profile *b, fm_comparison
                        "cannot compare profiles of different granularities, %" PRIu64 " and %" PRIu64
                        " bytes: their distances count different things",
                        a->granularity, b->granularity);
+    if (a->elements != b->elements)
+        return fm_fail(
+            error, FM_E_ARGUMENT, NULL,
+            "cannot compare a profile of elements and one of blocks: their distances count different "
+            "things");
     if (a->references == 0 || b->references == 0)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "cannot compare: the %s profile has no references",
                        a->references == 0 ? "first" : "second");
@@ -258,6 +263,8 @@ static fm_status compare(const fm_profile *a, const fm_profile *b, fm_comparison
 fm_status fm_profile_compare_sized(const fm_profile *a, const fm_profile *b, fm_comparison *result,
                                    size_t result_size, fm_error *error)
 {
+    FM_REQUIRE(a, error);
+    FM_REQUIRE(b, error);
     fm_comparison found = {.a_exact = a->exact, .b_exact = b->exact};
     fm_status status = compare(a, b, &found, error);
     fm_sized_copy(result, result_size, &found, sizeof found);

@@ -83,11 +83,13 @@ static void write_shares(FILE *out, const fm_model *model)
 
 fm_status fm_model_write(const char *path, const fm_model *model, fm_error *error)
 {
+    FM_REQUIRE(model, error);
     fm_output *output;
     fm_status status = fm_output_open(&output, path, error);
     if (status) return status;
     FILE *out = fm_output_stream(output);
     fprintf(out, "{\n  \"schema\": \"%s\",\n  \"granularity\": %" PRIu64 ",\n", schema, model->granularity);
+    if (model->elements) fputs("  \"elements\": true,\n", out);
     write_number(out, "percent", model->percent);
     fprintf(out, "  \"dimensions\": %u,\n", model->dimensions);
     write_runs(out, model);
@@ -244,6 +246,7 @@ static fm_status read_field(fm_json_scan *scan, const char *key, fm_model *model
         if (strcmp(key, numbers[i].name) == 0) return fm_json_real(scan, what, numbers[i].number);
     if (strcmp(key, "schema") == 0) return read_schema(scan, what);
     if (strcmp(key, "granularity") == 0) return fm_json_whole(scan, what, &model->granularity);
+    if (strcmp(key, "elements") == 0) return fm_json_truth(scan, what, &model->elements);
     if (strcmp(key, "runs") == 0) return read_runs(scan, model);
     if (strcmp(key, "shares") == 0) return read_shares(scan, model);
     if (strcmp(key, "dimensions") == 0) {
@@ -264,6 +267,7 @@ static fm_status check(const fm_json_scan *scan, const fm_model *model)
     if (model->share_count < 2) wrong = "expected at least two \"shares\"";
     if (model->granularity == 0 || (model->granularity & (model->granularity - 1)))
         wrong = "expected a \"granularity\" that is a power of two";
+    if (model->elements && model->granularity != 1) wrong = "expected the \"granularity\" 1 of \"elements\"";
     if (model->dimensions == 0) wrong = "expected the field \"dimensions\", found none";
     for (size_t i = 0; i < model->run_count && !wrong; i++) {
         const fm_training_run *run = &model->runs[i];

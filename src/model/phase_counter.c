@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/laws.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -44,6 +45,7 @@ static fm_status start_level(fm_phase_counter *counter, size_t count, fm_trace_p
 fm_status fm_phase_counter_create(fm_phase_counter **counter, fm_phases *phases, uint64_t granularity,
                                   fm_error *error)
 {
+    FM_REQUIRE(phases, error);
     *counter = NULL;
     if (phases->inner_count >= FM_MOST_PHASE_LEVELS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected at most %d levels of phases, found %zu",
@@ -129,6 +131,7 @@ static fm_status feed_level(const fm_phase_counter *counter, level *one, const u
 fm_status fm_phase_counter_feed(fm_phase_counter *counter, const uint64_t *distances, size_t count,
                                 fm_error *error)
 {
+    FM_REQUIRE(counter, error);
     fm_status status = FM_OK;
     for (size_t i = 0; i < counter->level_count && status == FM_OK; i++)
         status = feed_level(counter, &counter->levels[i], distances, count, error);
@@ -194,6 +197,8 @@ static fm_status finish_level(const fm_phase_counter *counter, level *one, size_
                  phase->begin, phase->end - (phase->end > phase->begin));
         one->profiles[i]->name = strdup(name);
         if (!one->profiles[i]->name) return fm_fail_memory(error, sizeof name, "a phase's profile");
+        fm_status status = fm_profile_made(one->profiles[i], FM_LAWS_ANY, NULL, error);
+        if (status != FM_OK) return status;
     }
     find_kinds(one, alike);
     return FM_OK;
@@ -210,6 +215,7 @@ fm_profile **fm_phase_counter_take(fm_phase_counter *counter, unsigned number)
 fm_status fm_phase_counter_finish(fm_phase_counter *counter, double alike, fm_profile ***profiles,
                                   fm_error *error)
 {
+    FM_REQUIRE(counter, error);
     *profiles = NULL;
     fm_status status = FM_OK;
     for (size_t i = 0; i < counter->level_count && status == FM_OK; i++)

@@ -128,7 +128,8 @@ static void locate(fm_phase_locator *self)
     const fm_class_counts *before = &self->leaves[self->next - 1].segment->counts;
     const fm_class_counts *behind = &self->leaves[self->next].segment->counts;
     double says[FM_PHASE_CLASSES], sum = 0, least = 0;
-    for (self->mask = 1023; self->mask < 2 * self->held; self->mask = 2 * self->mask + 1) continue;
+    /* At most half full; TABLE is enough for all that can be held. */
+    for (self->mask = 1023; self->mask + 1 < 2 * self->held; self->mask = 2 * self->mask + 1) continue;
     memset(self->sides, 0, self->mask + 1);
     see_side(self, around->low, around->start, BEFORE);
     see_side(self, around->stop, around->high, BEHIND);

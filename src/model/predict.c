@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "model/growth_fit.h"
+#include "profile/laws.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,6 +107,7 @@ static fm_status state_incompleteness(fm_profile *profile, const fm_model *model
 fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_profile **profile,
                            fm_error *error)
 {
+    FM_REQUIRE(model, error);
     *profile = NULL;
     if (!(size >= 1 && size < 0x1p60))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected a size of the data from 1 to 2^60, found %g",
@@ -121,12 +123,14 @@ fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_
     if (!made->engine) status = fm_fail_memory(error, sizeof "predicted", "the predicted profile");
     made->exact = false;
     made->granularity = model->granularity;
+    made->elements = model->elements;
     made->bins = bins;
     made->distinct = made->cold = (uint64_t)llround(fm_model_distinct(model, size));
     made->references = (uint64_t)llround(fmax(references, (double)made->cold));
     if (status == FM_OK) status = fill(made, model, size, error);
     if (status == FM_OK) status = state_accuracy(made, model, size, error);
     if (status == FM_OK) status = state_incompleteness(made, model, error);
+    if (status == FM_OK) status = fm_profile_made(made, FM_LAWS_WHOLE, NULL, error);
     if (status != FM_OK) {
         fm_profile_destroy(made);
         return status;

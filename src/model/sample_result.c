@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "model/sample_limits.h"
 #include "profile/histogram.h"
+#include "profile/laws.h"
 #include "profile/sampling.h"
 
 #include <inttypes.h>
@@ -318,6 +320,8 @@ static fm_status make_profile(making *self, fm_error *error)
     profile->has_times = true;
     if (status == FM_OK) status = set_sampling(self, profile, error);
     if (status == FM_OK) status = set_accuracy(self, profile, error);
+    if (status == FM_OK) status = fm_sample_limit(profile, &self->options, error);
+    if (status == FM_OK) status = fm_profile_made(profile, FM_LAWS_ANY, NULL, error);
     return status;
 }
 
@@ -348,6 +352,7 @@ static fm_status make(making *self, fm_error *error)
 fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
                                    const fm_estimate_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(samples, error);
     *estimate = NULL;
     making self = {.samples = samples};
     fm_status status =

@@ -34,6 +34,9 @@ static fm_status check_inputs(const input *inputs, size_t count, fm_error *error
             return fm_fail(error, FM_E_ARGUMENT, NULL,
                            "profiles of one granularity are needed, found %" PRIu64 " and %" PRIu64,
                            inputs[0].profile->granularity, profile->granularity);
+        if (profile->elements != inputs[0].profile->elements)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "%s counts %s, the smallest one does not", name,
+                           profile->elements ? "elements" : "blocks");
         if (profile->bound)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "%s has a bound: its long distances are not known",
                            name);
@@ -116,6 +119,7 @@ fm_status fm_model_train_sized(fm_model **model, const fm_profile *const *profil
     }
     if (status == FM_OK) {
         made->granularity = profiles[0]->granularity;
+        made->elements = profiles[0]->elements;
         made->share_count = (size_t)lround(100 / percent);
         made->percent = 100.0 / (double)made->share_count;
         made->shares = fm_calloc(made->share_count, sizeof *made->shares);

@@ -41,6 +41,20 @@ fm_status fm_accuracy_create(fm_accuracy **accuracy, fm_error *error, const char
     return FM_OK;
 }
 
+fm_status fm_accuracy_add(fm_accuracy *accuracy, fm_error *error, const char *format, ...)
+{
+    char sentence[600], *longer;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    if (asprintf(&longer, "%s; %s", accuracy->statement, sentence) < 0)
+        return fm_fail_memory(error, sizeof sentence, "a profile's accuracy");
+    free(accuracy->statement);
+    accuracy->statement = longer;
+    return FM_OK;
+}
+
 /* NULL where either is not known: a sum then promises nothing. */
 fm_status fm_accuracy_weaker(fm_accuracy **weaker, const fm_profile *a, const fm_profile *b, fm_error *error)
 {

@@ -14,6 +14,10 @@ void fm_accuracy_write(FILE *out, const fm_accuracy *accuracy, const char *inden
 /* where: what stands before the field's name in messages ("profiles[0]."). */
 fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **accuracy);
 
+/* One more sentence of the statement. */
+fm_status fm_accuracy_add(fm_accuracy *accuracy, fm_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* What the sum of two profiles promises: what either does, where the other is exact or says the same; else
  * nothing (NULL). */
 fm_status fm_accuracy_weaker(fm_accuracy **weaker, const fm_profile *a, const fm_profile *b, fm_error *error);

@@ -15,6 +15,7 @@
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/attribution_merge.h"
 #include "profile/histogram.h"
+#include "profile/laws.h"
 #include "profile/sampling.h"
 
 #include <inttypes.h>
@@ -78,10 +79,14 @@ static fm_status add_attributions(fm_attribution **sum, const fm_profile *into, 
 
 fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error)
 {
+    FM_REQUIRE(into, error);
+    FM_REQUIRE(from, error);
     if (into->granularity != from->granularity)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot merge profiles of different granularities, %" PRIu64 " and %" PRIu64,
                        into->granularity, from->granularity);
+    if (into->elements != from->elements)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "cannot merge a profile of elements and one of blocks");
     if (into->bound != from->bound)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot merge profiles of different bounds, %" PRIu64 " and %" PRIu64 " (0: none)",
@@ -116,7 +121,9 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     if (!status) status = fm_accuracy_weaker(&sum.accuracy, into, from, error);
     if (!status) status = fm_sampling_sum(&sum.sampling, into, from, error);
     if (!status) status = add_attributions(&sum.attribution, into, from, error);
+    if (!status) status = fm_profile_made(&sum, FM_LAWS_ANY, NULL, error);
     if (status) {
+        if (sum.attribution != into->attribution) fm_attribution_destroy(sum.attribution);
         fm_accuracy_destroy(sum.accuracy);
         fm_sampling_destroy(sum.sampling);
         free(sum.times.bins);

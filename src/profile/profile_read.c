@@ -16,6 +16,7 @@
 #include "profile/caches_json.h"
 #include "profile/histogram.h"
 #include "profile/json_scan.h"
+#include "profile/laws.h"
 #include "profile/phases_json.h"
 #include "profile/sampling.h"
 
@@ -56,6 +57,7 @@ typedef enum field {
     PARTS,
     PROFILES,
     CACHES,
+    ELEMENTS,
     FIELDS,
 } field;
 
@@ -90,6 +92,7 @@ static const struct {
     [PARTS] = {"parts", false},
     [PROFILES] = {"profiles", false},
     [CACHES] = {"caches", false},
+    [ELEMENTS] = {"elements", false},
 };
 
 /* One object on its way to a profile: `where` says which, for messages ("" or "profiles[2]."). */
@@ -238,6 +241,8 @@ static fm_status read_field(source *from, field which)
         return fm_accuracy_read(scan, from->where, &profile->accuracy);
     case GRANULARITY:
         return fm_json_whole(scan, what, &profile->granularity);
+    case ELEMENTS:
+        return fm_json_truth(scan, what, &profile->elements);
     case REFERENCES:
         return fm_json_whole(scan, what, &profile->references);
     case DISTINCT:
@@ -333,6 +338,9 @@ static fm_status check_profile(const source *from)
     if (profile->granularity == 0 || (profile->granularity & (profile->granularity - 1)))
         return REFUSE(from, "\"%sgranularity\": expected a power of two, found %" PRIu64, from->where,
                       profile->granularity);
+    if (profile->elements && profile->granularity != 1)
+        return REFUSE(from, "\"%selements\" is true, but \"granularity\" is %" PRIu64 ", not 1", from->where,
+                      profile->granularity);
     if (profile->beyond && !profile->bound)
         return REFUSE(from, "\"%sbeyond\" is %" PRIu64 ", but there is no \"bound\"", from->where,
                       profile->beyond);
@@ -358,6 +366,10 @@ static fm_status check_profile(const source *from)
     char why[300];
     if (!status && profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
         return REFUSE(from, "\"%sattribution\": %s", from->where, why);
+    const fm_law *law = status ? NULL : fm_law_broken(profile, FM_LAWS_ANY, why, sizeof why);
+    if (law)
+        return REFUSE(from, "%s%sthe profile breaks the law \"%s\" (%s): %s", from->where,
+                      *from->where ? " " : "", law->name, law->says, why);
     return status;
 }
 

@@ -14,6 +14,7 @@
 #include "profile/caches_json.h"
 #include "profile/histogram.h"
 #include "profile/json_text.h"
+#include "profile/laws.h"
 #include "profile/phases_json.h"
 #include "profile/sampling.h"
 
@@ -34,6 +35,10 @@ static fm_status check_before_writing(const char *path, const fm_profile *profil
     char why[300];
     if (profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
         return fm_fail(error, FM_E_ARGUMENT, path, "the profile's attribution is unsound: %s", why);
+    const fm_law *law = fm_law_broken(profile, FM_LAWS_ANY, why, sizeof why);
+    if (law)
+        return fm_fail(error, FM_E_ARGUMENT, path, "the profile breaks the law \"%s\" (%s): %s", law->name,
+                       law->says, why);
     if (profile->part_count && depth == FM_DEEPEST_PART)
         return fm_fail(error, FM_E_ARGUMENT, path, "the profile has parts of parts deeper than %d",
                        (int)FM_DEEPEST_PART);
@@ -87,6 +92,7 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
         fputs(",\n", out);
     }
     fprintf(out, "%s\"granularity\": %" PRIu64 ",\n", indent, profile->granularity);
+    if (profile->elements) fprintf(out, "%s\"elements\": true,\n", indent);
     fprintf(out, "%s\"references\": %" PRIu64 ",\n", indent, profile->references);
     fprintf(out, "%s\"distinct\": %" PRIu64 ",\n", indent, profile->distinct);
     fprintf(out, "%s\"cold\": %" PRIu64 ",\n", indent, profile->cold);

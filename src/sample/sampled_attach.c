@@ -75,6 +75,10 @@ void fm_sampled_attach_leave(fm_sampled_run *run)
     fm_sampled_attachment *self = run->attachment;
     if (!self) return;
     fm_error error;
+    char process[64];
+    uint64_t kilobytes;
+    snprintf(process, sizeof process, "/proc/%d", (int)self->pid);
+    if (fm_proc_status(process, "VmHWM", 10, &kilobytes)) run->peak_memory = kilobytes * 1024;
     if (self->prepared && !run->watch.child_gone && with_tracee(self, fm_attach_leave, &error) != FM_OK)
         fm_sampled_run_note(run, "%s", error.reason);
     free(self->slots);

@@ -154,7 +154,9 @@ fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_c
     fm_timeline line;
     uint32_t number = 0;
     uint64_t *numbers = fm_calloc(thread->burst_count + 1, sizeof *numbers);
-    fm_status status = fm_timeline_make(&line, thread, fallback_rate, context->mean_rate, granularity, error);
+    fm_status status = fm_timeline_make(&line, thread, fallback_rate, context->ceiling, context->mean_rate,
+                                        granularity, error);
+    thread->too_fast |= line.limited;
     line.tick = context->nanoseconds;
     if (status == FM_OK && !numbers)
         status = fm_fail_memory(error, thread->burst_count * sizeof *numbers, "the bursts");

@@ -6,12 +6,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "profile/accuracy.h"
 #include "sample/sampled_run_state.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 /* ---- the state ---- */
@@ -92,6 +94,11 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
     return NULL;
 }
 
+static const char *shown_program(const fm_sampled_process *process)
+{
+    return process->called ? process->called : process->program;
+}
+
 /* The program that a process became. */
 static const char *became(const fm_sampled_run *run, const fm_sampled_process *process)
 {
@@ -102,7 +109,7 @@ static const char *became(const fm_sampled_run *run, const fm_sampled_process *p
             (!next || other->serial < next->serial))
             next = other;
     }
-    return next && process->watched.replaced ? next->program : NULL;
+    return next && process->watched.replaced ? shown_program(next) : NULL;
 }
 
 /* Bursts whose logs could be read; accesses that counters sampled. */
@@ -123,7 +130,7 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
         const fm_sampled_process *seen = run->processes[index];
         known = (fm_sampled_run_process){.pid = seen->watched.pid,
                                          .parent_pid = seen->parent_pid,
-                                         .program = seen->program,
+                                         .program = shown_program(seen),
                                          .by_exec = seen->by_exec,
                                          .became = became(run, seen),
                                          .attached = true,
@@ -163,6 +170,7 @@ static double mean_rate(const fm_sampled_run *run)
 fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
                               fm_error *error)
 {
+    FM_REQUIRE(run, error);
     *samples = NULL;
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
@@ -205,10 +213,83 @@ static fm_status tell_tags(fm_sampled_run *run, fm_estimate_options *options, fm
     return FM_OK;
 }
 
+/* ---- what limits estimates ---- */
+
+enum { PAGE = 4096 };
+
+/*
+ * Memory of so many bytes has at most so many blocks that were touched; of blocks larger than a page, one for
+ * each page. What is given back to the kernel and had anew at another address, and pages that are only read
+ * before anything is written to them, are not in the peak: programs whose footprint is mostly these are told
+ * one that is too small.
+ */
+static uint64_t blocks_in(uint64_t bytes, uint64_t granularity)
+{
+    const uint64_t unit = granularity < PAGE ? granularity : PAGE;
+    return bytes / unit + (bytes % unit > 0);
+}
+
+/* Peak memory of the processes that were sampled, each taken for the largest of all that were waited for. 0:
+ * not known. */
+static uint64_t peak_memory(const fm_sampled_run *run, size_t process)
+{
+    struct rusage used;
+    const uint64_t count = process == FM_SAMPLED_RUN_ALL && run->process_count > 0 ? run->process_count : 1;
+    uint64_t all;
+    if (run->options.pid) return run->peak_memory;
+    if (getrusage(RUSAGE_CHILDREN, &used) != 0 || used.ru_maxrss <= 0) return 0;
+    return __builtin_mul_overflow((uint64_t)used.ru_maxrss * 1024, count, &all) ? 0 : all;
+}
+
+/* Footprints of the granularities that are known already, and this one, nest. */
+static void limit_by_others(const fm_sampled_run *run, size_t granularity, fm_estimate_options *options)
+{
+    const unsigned shift = run->context.shifts[granularity];
+    for (size_t i = 0; i < run->context.granularity_count; i++) {
+        const uint64_t blocks = run->footprints[i];
+        const unsigned other = run->context.shifts[i];
+        uint64_t least, most;
+        if (i == granularity || blocks == 0) continue;
+        if (other <= shift) {
+            least = ((blocks - 1) >> (shift - other)) + 1;
+            most = blocks;
+        } else {
+            least = blocks;
+            most = blocks > UINT64_MAX >> (other - shift) ? UINT64_MAX : blocks << (other - shift);
+        }
+        if (least > options->blocks_least) options->blocks_least = least;
+        if (options->blocks_most == 0 || most < options->blocks_most) options->blocks_most = most;
+    }
+}
+
+static void set_limits(const fm_sampled_run *run, size_t granularity, size_t process,
+                       fm_estimate_options *options)
+{
+    const uint64_t bytes = peak_memory(run, process);
+    const uint64_t blocks = blocks_in(bytes, UINT64_C(1) << run->context.shifts[granularity]);
+    if (blocks > 0 && (options->blocks_most == 0 || blocks < options->blocks_most))
+        options->blocks_most = blocks;
+    if (process == FM_SAMPLED_RUN_ALL) limit_by_others(run, granularity, options);
+}
+
+/* Threads whose rates were more than a core can do. */
+static fm_status tell_rates(const fm_sampled_run *run, fm_profile *profile, fm_error *error)
+{
+    size_t limited = 0;
+    for (size_t i = 0; i < run->thread_count; i++) limited += run->threads[i]->too_fast;
+    if (limited == 0 || !profile->accuracy) return FM_OK;
+    return fm_accuracy_add(
+        profile->accuracy, error,
+        "%zu thread%s measured to make more than the %.1f G accesses a second that a core of this "
+        "machine can: taken as that many, so the number of references is a maximum",
+        limited, limited == 1 ? " was" : "s were", run->context.ceiling);
+}
+
 fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity, size_t process,
                                         const fm_estimate_options *given, size_t given_size,
                                         fm_estimate **estimate, fm_error *error)
 {
+    FM_REQUIRE(run, error);
     /* Accesses: what a watch that is timed by a clock tells is no use below. */
     enum { BELIEVED_FROM = 100000 };
     fm_estimate_options options;
@@ -219,7 +300,11 @@ fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity,
     if (status == FM_OK) status = fm_sampled_run_take(run, granularity, process, &samples, error);
     if (status == FM_OK) status = tell_tags(run, &options, error);
     if (options.reach == 0 && !run->context.counters) options.reach = BELIEVED_FROM;
+    if (status == FM_OK) set_limits(run, granularity, process, &options);
     if (status == FM_OK) status = fm_estimate_create(estimate, samples, &options, error);
+    if (status == FM_OK) status = tell_rates(run, (*estimate)->profile, error);
+    if (status == FM_OK && process == FM_SAMPLED_RUN_ALL)
+        run->footprints[granularity] = (*estimate)->profile->distinct;
     fm_sampled_samples_destroy(samples);
     return status;
 }
@@ -228,6 +313,9 @@ fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *
                                   fm_attribution *attribution, const uint32_t **map, size_t *map_count,
                                   fm_sampled_run_known *known, fm_error *error)
 {
+    FM_REQUIRE(run, error);
+    FM_REQUIRE(estimate, error);
+    FM_REQUIRE(attribution, error);
     fm_sampled_run_known found = {.share = 0, .one_in = 1};
     for (size_t i = 0; i < run->process_count; i++)
         found.one_in = fmax(found.one_in, ldexp(1, (int)run->processes[i]->memory.level));

@@ -25,6 +25,7 @@ typedef struct fm_sampled_process {
     bool heap_seen;  /* allocations come through the library */
     uint64_t heap_lost;
     char *program;
+    char *called; /* the link to it by which it was started; NULL: none */
     bool attached, by_exec;
     bool executed; /* another program, which is not followed */
     int *clocks;   /* descriptors, one for each thread that it had when they were opened */
@@ -55,7 +56,8 @@ struct fm_sampled_run {
     fm_watch watch;
     bool ended, stopped, limit_reached;
     bool region_met;
-    bool left; /* what was attached to runs on by itself */
+    uint64_t peak_memory; /* bytes that a program that ran already had at most; 0: not known */
+    bool left;            /* what was attached to runs on by itself */
     double seconds, sampled_seconds;
     double exec_next; /* when to look for an exec again */
     char *notes;
@@ -71,8 +73,9 @@ struct fm_sampled_run {
     fm_sampled_code code;
     fm_function_filter function;
     fm_sampled_objects objects;
-    uint32_t heap_told;                /* cells that were taken, with all before them */
-    uint32_t *tag_codes, *tag_objects; /* of each tag, when all is known */
+    uint32_t heap_told;                                /* cells that were taken, with all before them */
+    uint32_t *tag_codes, *tag_objects;                 /* of each tag, when all is known */
+    uint64_t footprints[FM_SAMPLED_RUN_GRANULARITIES]; /* distinct blocks of all, as estimated; 0: not yet */
 
     /* The drain's. */
     pthread_t drain;

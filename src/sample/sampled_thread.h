@@ -40,6 +40,7 @@ typedef struct fm_sample_context {
     unsigned char stack[FM_SAMPLE_STACK];
     bool counters;  /* samples come from performance counters */
     bool mean_rate; /* one rate for all of a thread's time */
+    double ceiling; /* accesses in a nanosecond that a core can make; 0: not known */
     fm_latencies latencies;
     /* Counted for people. */
     uint64_t bursts, watches, accesses, left_out;
@@ -125,6 +126,7 @@ typedef struct fm_sampled_thread {
     uint64_t crowded, lost, damaged;
     uint64_t overrun, throttled, foreign; /* by counters */
     bool ended;
+    bool too_fast; /* a rate was measured that no core can have */
 } fm_sampled_thread;
 
 fm_status fm_sampled_thread_create(fm_sampled_thread **thread, const fm_sample_context *context,

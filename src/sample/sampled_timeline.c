@@ -141,12 +141,12 @@ static double gain_of(const fm_sampled_thread *thread)
 }
 
 /* Accesses in a nanosecond at each burst. Where a rate is not known it is that of the nearest burst whose is.
- */
-static void fill_rates(const fm_sampled_thread *thread, double fallback, fm_access_rate *rates)
+ * More than `most` cannot be: whether any was. */
+static bool fill_rates(const fm_sampled_thread *thread, double fallback, double most, fm_access_rate *rates)
 {
     const size_t count = thread->burst_count;
     const double gain = gain_of(thread);
-    bool known = false;
+    bool known = false, limited = false;
     size_t last = 0;
     for (size_t i = 0; i < count; i++) {
         rates[i] = measured_rate(thread->bursts[i]);
@@ -162,10 +162,16 @@ static void fill_rates(const fm_sampled_thread *thread, double fallback, fm_acce
     }
     for (size_t i = known ? last + 1 : 0; i < count; i++)
         rates[i] = known ? rates[last] : (fm_access_rate){fallback, fallback};
+    for (size_t i = 0; i < count && most > 0; i++) {
+        limited |= rates[i].plain > most || rates[i].watched > most;
+        rates[i].plain = fmin(rates[i].plain, most);
+        rates[i].watched = fmin(rates[i].watched, most);
+    }
     for (size_t i = 0; i < count && known; i++) { /* the fallback is of what counts already */
         rates[i].plain *= thread->bursts[i]->inside;
         rates[i].watched *= thread->bursts[i]->inside;
     }
+    return limited;
 }
 
 /*
@@ -218,7 +224,7 @@ fm_status fm_sampled_thread_effects(const fm_sampled_thread *thread, double *ins
     fm_status status = find_watched(thread, &times, &time_count, error);
     if (status == FM_OK && !rates) status = fm_fail_memory(error, count * sizeof *rates, "the rates");
     if (status == FM_OK) {
-        fill_rates(thread, accesses / nanoseconds, rates);
+        fill_rates(thread, accesses / nanoseconds, INFINITY, rates);
         for (size_t i = 0; i < count; i++) {
             const fm_seen_burst *burst = thread->bursts[i];
             const uint64_t until = i + 1 < count ? thread->bursts[i + 1]->work : thread->work;
@@ -356,8 +362,8 @@ static void level_rates(fm_timeline *line)
         line->rates[i] = (fm_access_rate){accesses / time, accesses / time};
 }
 
-fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, double fallback, bool mean,
-                           size_t granularity, fm_error *error)
+fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, double fallback, double most,
+                           bool mean, size_t granularity, fm_error *error)
 {
     const size_t count = thread->burst_count;
     *line = (fm_timeline){.thread = thread};
@@ -370,7 +376,7 @@ fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, d
     fm_status status = find_watched(thread, &line->watch, &line->watch_count, error);
     if (status != FM_OK) return status;
     fill_ratios(thread, granularity, line->ratios);
-    fill_rates(thread, fallback, line->rates);
+    line->limited = fill_rates(thread, fallback, most, line->rates);
     if (mean) level_rates(line);
     const double share = in_program(thread);
     for (size_t i = 0; i < count; i++) {

@@ -35,13 +35,15 @@ typedef struct fm_timeline {
     double *before;         /* references until its beginning */
     fm_watched_time *watch; /* in order, apart from each other */
     size_t watch_count;
-    double end;  /* references until the end */
-    double tick; /* nanoseconds of one of the time-stamp counter's */
+    double end;   /* references until the end */
+    double tick;  /* nanoseconds of one of the time-stamp counter's */
+    bool limited; /* a rate was measured that no core can have, and was taken as the most that one can */
 } fm_timeline;
 
-/* `fallback`: accesses in a nanosecond, where nothing is known. `mean`: one rate takes the place of all. */
-fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, double fallback, bool mean,
-                           size_t granularity, fm_error *error);
+/* `fallback`: accesses in a nanosecond, where nothing is known; `most`: more cannot be (access_ceiling.h); 0:
+ * not known. `mean`: one rate takes the place of all. */
+fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, double fallback, double most,
+                           bool mean, size_t granularity, fm_error *error);
 void fm_timeline_free(fm_timeline *line);
 
 /* Nanoseconds that the windows of a burst took longer than the program's code alone would have. */

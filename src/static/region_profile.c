@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "profile/laws.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -257,6 +258,7 @@ static fm_status check_options(const fm_static_options *options, fm_error *error
 fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
                                   size_t options_size, fm_profile **profile, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     task of = {.region = region, .began = fm_now()};
     finding found = {0};
     fm_placement *placement = NULL;
@@ -277,6 +279,7 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
             status =
                 fm_counted_profile(&found.counted, of.options.granularity, of.options.bins, profile, error);
         if (status == FM_OK) status = describe(&of, &found, *profile, error);
+        if (status == FM_OK) status = fm_profile_made(*profile, FM_LAWS_WHOLE, NULL, error);
         fm_static_counted_clear(&found.counted);
         fm_references_clear(&of.list);
     }

@@ -62,12 +62,7 @@ static fm_status search_table(search *s)
         bool fit;
         status = fits(s, symbol->name, NULL, &fit);
         if (status != FM_OK || !fit) continue;
-        uint64_t high = symbol->address + symbol->size;
-        /* Assembly may leave out the size: up to the next symbol. */
-        if (symbol->size == 0)
-            for (size_t next = i + 1; next < s->symbols->code.count && high == symbol->address; next++)
-                high = s->symbols->code.list[next].address;
-        status = add(s, symbol->address, high, false);
+        status = add(s, symbol->address, fm_symbols_code_end(s->symbols, symbol), false);
     }
     return status;
 }
@@ -151,6 +146,7 @@ fm_status fm_symbols_function_ranges(fm_symbols *symbols, const char *name, bool
     *ranges = NULL;
     *count = 0;
     fm_status status = fm_symbols_read_table(symbols, error);
+    if (status == FM_OK) status = fm_symbols_read_frames(symbols, error);
     if (status == FM_OK) status = search_table(&s);
     if (status == FM_OK) status = fm_symbols_guard(search_debug_information, &s, error);
     free(s.stem);

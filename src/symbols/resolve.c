@@ -8,9 +8,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/attribution/module_name.h"
 #include "symbols/resolve_unit.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,15 +27,9 @@ typedef struct module_work {
     FILE *notes;
 } module_work;
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static void note(const module_work *work, const char *text)
 {
-    if (work->notes) fprintf(work->notes, "%s: %s\n", base_name(work->module->path), text);
+    if (work->notes) fprintf(work->notes, "%s: %s\n", fm_module_name(work->module->path), text);
 }
 
 static bool has_function(const fm_site *site)
@@ -54,29 +51,46 @@ static fm_status name_linkage(fm_attribution *attribution, fm_site *site, const 
     return site->symbol ? FM_OK : FM_E_NOMEM;
 }
 
-/* Symbols for sites whose function the debug information does not name. `unnamed`: those that have none at
- * all, not counting the linkage table's. */
-static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, size_t *named, size_t *unnamed,
+/* "gawk+0x6dd58": a function without a name, by where it begins in the file. */
+static fm_status name_by_frame(const module_work *work, fm_site *site, const fm_frame_range *frame)
+{
+    char text[NAME_MAX + 32];
+    snprintf(text, sizeof text, "%.*s+0x%" PRIx64, NAME_MAX, fm_module_name(work->module->path), frame->low);
+    site->symbol = fm_attribution_intern(work->attribution, text);
+    site->symbol_offset = site->address - frame->low;
+    return site->symbol ? FM_OK : FM_E_NOMEM;
+}
+
+/* How many sites have their function from where; not counting the linkage table's. */
+typedef struct name_counts {
+    size_t named, framed, unnamed;
+} name_counts;
+
+/* Functions of sites that the debug information does not name: by symbols, else by their place. */
+static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, name_counts *counts,
                                  fm_error *error)
 {
     fm_status status = FM_OK;
-    *named = *unnamed = 0;
+    *counts = (name_counts){0};
     for (size_t i = 0; i < work->count && status == FM_OK; i++) {
         fm_site *site = &work->attribution->sites[work->wanted[i].site];
         if (has_function(site)) continue;
         status = fm_symbols_read_table(symbols, error);
+        if (status == FM_OK) status = fm_symbols_read_frames(symbols, error);
         if (status != FM_OK) return status;
         const char *target = fm_symbols_linkage_target(symbols, site->address);
         if (target) {
             status = name_linkage(work->attribution, site, target);
             continue;
         }
-        fm_elf_symbol *symbol = fm_symbols_nearest_code(symbols, site->address);
+        fm_elf_symbol *symbol = fm_symbols_code_at(symbols, site->address);
+        const fm_frame_range *frame = symbol ? NULL : fm_frame_table_find(&symbols->frames, site->address);
         if (!symbol) {
-            ++*unnamed;
+            frame ? counts->framed++ : counts->unnamed++;
+            if (frame) status = name_by_frame(work, site, frame);
             continue;
         }
-        ++*named;
+        counts->named++;
         site->symbol = fm_attribution_intern(work->attribution, fm_symbols_shown_name(symbols, symbol));
         site->symbol_offset = site->address - symbol->address;
         if (!site->symbol) status = FM_E_NOMEM;
@@ -105,18 +119,24 @@ static fm_status name_variables(const module_work *work, fm_symbols *symbols, fm
 static fm_status resolve_with(const module_work *work, fm_symbols *symbols, fm_error *error)
 {
     fm_dwarf_result lines;
-    size_t named, unnamed;
+    name_counts counts = {0};
     fm_status status =
         fm_resolve_frames(symbols, work->attribution, work->wanted, work->count, &lines, error);
-    if (status == FM_OK) status = name_by_symbols(work, symbols, &named, &unnamed, error);
+    if (status == FM_OK) status = name_by_symbols(work, symbols, &counts, error);
     if (status == FM_OK) status = name_variables(work, symbols, error);
     if (status != FM_OK) return status;
     if (lines.damaged)
         note(work, "its debug information is damaged: some functions and lines are missing");
-    else if (lines.with_lines == 0 && unnamed > 0 && named == 0)
+    else if (lines.with_lines == 0 && counts.framed > counts.named)
+        note(work, counts.named > 0
+                       ? "no debug information, and symbols of few functions: others by where they begin; "
+                         "compile with -g, or install its -dbgsym package"
+                       : "no debug information and no symbols: functions by where they begin; compile with "
+                         "-g, or install its -dbgsym package");
+    else if (lines.with_lines == 0 && counts.unnamed > 0 && counts.named == 0)
         note(work, "no debug information and no symbols: code by address only; compile with -g, or install "
                    "its -dbgsym package");
-    else if (lines.with_lines == 0 && unnamed + named > 0)
+    else if (lines.with_lines == 0 && counts.unnamed + counts.named > 0)
         note(work, "no debug information: functions by symbol only; compile with -g, or install its -dbgsym "
                    "package");
     return FM_OK;
@@ -150,7 +170,7 @@ static fm_status resolve_module(const module_work *work, fm_error *error)
     }
     if (status != FM_OK) {
         if (work->notes)
-            fprintf(work->notes, "%s: %s: code by address only\n", base_name(path),
+            fprintf(work->notes, "%s: %s: code by address only\n", fm_module_name(path),
                     access(path, F_OK) != 0 ? "the file is gone" : why.reason);
         return FM_OK;
     }
@@ -190,6 +210,7 @@ static bool has_open_variable(const fm_attribution *attribution, uint32_t module
 
 fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     size_t modules = attribution->module_count, sites = attribution->site_count;
     /* Sites by module: first[m] is where those of module m begin. */
     size_t *first = fm_calloc(modules + 2, sizeof *first);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Strings of the debug information are told apart by where they are; the same few come again and again. */
 enum { KNOWN_STRINGS = 4096, MOST_FRAMES = 64 };
@@ -70,7 +71,7 @@ static fm_status function_name(resolver *r, fm_scope *scope, uint64_t address, c
     *text = NULL;
     if (linker_name) return known_name(r, linker_name, linker_name, name ? name : linker_name, text);
     if (!name) return FM_OK;
-    const fm_elf_symbol *symbol = scope->inlined ? NULL : fm_symbols_nearest_code(r->symbols, address);
+    const fm_elf_symbol *symbol = scope->inlined ? NULL : fm_symbols_code_at(r->symbols, address);
     if (!symbol || strncmp(symbol->name, "_Z", 2) != 0) return known_name(r, name, NULL, name, text);
     size_t length = fm_name_stem(symbol->name);
     if (fm_array_reserve((void **)&r->path, &r->path_capacity, length + 1, 1) != 0) return FM_E_NOMEM;
@@ -79,27 +80,57 @@ static fm_status function_name(resolver *r, fm_scope *scope, uint64_t address, c
     return known_name(r, symbol->name, r->path, name, text);
 }
 
-/* Joins a directory and a name, without "." and empty parts. */
-static bool join(resolver *r, const char *directory, const char *name)
+/* Whether two paths are one file, or the first is none that is here. */
+static bool is_same_file(const char *path, const char *other)
 {
-    size_t needed = strlen(directory) + strlen(name) + 2, length = 0;
-    if (fm_array_reserve((void **)&r->path, &r->path_capacity, needed, 1) != 0) return false;
-    const char *const both[] = {directory, name};
-    for (int i = 0; i < 2; i++) {
-        const char *part = both[i];
-        if (i == 1 && length > 0 && r->path[length - 1] != '/') r->path[length++] = '/';
-        while (*part) {
-            bool at_start = length == 0 || r->path[length - 1] == '/';
-            if (at_start && part[0] == '.' && part[1] == '/') {
-                part += 2;
-            } else if (at_start && length > 0 && part[0] == '/') {
-                part++;
-            } else {
-                r->path[length++] = *part++;
-            }
+    struct stat one, two;
+    if (path[0] != '/' || stat(path, &one) != 0) return true;
+    return stat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+/* Without "." and empty parts, and without "a/..". `to` has room for the whole. */
+static void tidy_path(const char *path, char *to)
+{
+    size_t length = 0, least = 0; /* least: what no ".." takes back */
+    if (path[0] == '/') to[length++] = '/';
+    least = length;
+    for (const char *part = path; *part;) {
+        const size_t size = strcspn(part, "/");
+        const bool is_up = size == 2 && memcmp(part, "..", 2) == 0;
+        if (is_up && length > least) {
+            while (length > least && to[length - 1] != '/') length--;
+            if (length > least) length--;
+        } else if (size > 0 && !(size == 1 && part[0] == '.') && !(is_up && path[0] == '/')) {
+            if (length > 0 && to[length - 1] != '/') to[length++] = '/';
+            memcpy(to + length, part, size);
+            length += size;
+            if (is_up) least = length; /* above where it is relative to */
         }
+        part += size + (part[size] == '/');
     }
-    r->path[length] = '\0';
+    to[length] = '\0';
+}
+
+/* Whether libdw put the folder of the compilation in front of a name already: it does for files that lie in
+ * it, not for those in folders that are relative to it. */
+static bool is_below(const char *name, const char *directory)
+{
+    const size_t length = strlen(directory);
+    return strncmp(name, directory, length) == 0 && name[length] == '/';
+}
+
+/* The name of a source file in r->path: from the folder of the compilation, never from the one where fathom
+ * runs. One file has several names in debug information (a/../b), which become one, unless a link makes
+ * another file of it. */
+static bool make_path(resolver *r, const char *directory, const char *name)
+{
+    if (name[0] == '/' || !directory || is_below(name, directory)) directory = "";
+    const size_t room = strlen(directory) + strlen(name) + 2;
+    if (fm_array_reserve((void **)&r->path, &r->path_capacity, 2 * room, 1) != 0) return false;
+    char *whole = r->path + room;
+    snprintf(whole, room, "%s%s%s", directory, directory[0] ? "/" : "", name);
+    tidy_path(whole, r->path);
+    if (strstr(whole, "..") && !is_same_file(whole, r->path)) memmove(r->path, whole, strlen(whole) + 1);
     return true;
 }
 
@@ -109,7 +140,7 @@ static fm_status file_name(resolver *r, const char *directory, const char *name,
     if (!name) return FM_OK;
     known_string *entry = known(r->files, name);
     if (entry->key != name) {
-        if (!join(r, name[0] != '/' && directory ? directory : "", name)) return FM_E_NOMEM;
+        if (!make_path(r, directory, name)) return FM_E_NOMEM;
         entry->text = fm_attribution_intern(r->attribution, r->path);
         entry->key = entry->text ? name : NULL;
     }
@@ -312,6 +343,7 @@ fm_status fm_resolve_frames(fm_symbols *symbols, fm_attribution *attribution, fm
     r->count = count;
     r->result = result;
     fm_status status = fm_symbols_read_table(symbols, error);
+    if (status == FM_OK) status = fm_symbols_read_frames(symbols, error);
     if (status == FM_OK) status = fm_symbols_guard(resolve, r, error);
     fm_units_clear(&r->units);
     fm_scopes_clear(&r->scopes);

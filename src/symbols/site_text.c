@@ -2,19 +2,15 @@
 /* site_text.c - sites and objects in one line of text each, from what is resolved. Reads no files. */
 #include <fathom/attribution.h>
 
+#include "profile/attribution/module_name.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 static const char *module_name(const fm_attribution *attribution, uint32_t module)
 {
     if (module >= attribution->module_count || !attribution->modules[module].path) return NULL;
-    return base_name(attribution->modules[module].path);
+    return fm_module_name(attribution->modules[module].path);
 }
 
 /* "function (file.c:12)" as far as it is known; false: neither the function nor a line is. */
@@ -23,11 +19,11 @@ static bool frame_text(const fm_frame *frame, const char *function, char *buffer
     if (!function) function = frame->function;
     if (!function && !(frame->file && frame->line)) return false;
     if (!function)
-        snprintf(buffer, size, "%s:%" PRIu32, base_name(frame->file), frame->line);
+        snprintf(buffer, size, "%s:%" PRIu32, fm_module_name(frame->file), frame->line);
     else if (frame->file && frame->line)
-        snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, base_name(frame->file), frame->line);
+        snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, fm_module_name(frame->file), frame->line);
     else if (frame->file)
-        snprintf(buffer, size, "%s (%s)", function, base_name(frame->file));
+        snprintf(buffer, size, "%s (%s)", function, fm_module_name(frame->file));
     else
         snprintf(buffer, size, "%s", function);
     return true;
@@ -43,6 +39,7 @@ char *fm_site_text(const fm_attribution *attribution, uint32_t site, char *buffe
     const fm_site *at = &attribution->sites[site];
     const char *module = module_name(attribution, at->module);
     if (at->frame_count > 0 && frame_text(&at->frames[0], at->symbol, buffer, size)) return buffer;
+    if (at->symbol && module && fm_function_names_module(at->symbol, module)) module = NULL;
     if (at->symbol && at->symbol_offset)
         snprintf(buffer, size, "%s+0x%" PRIx64 "%s%s", at->symbol, at->symbol_offset, module ? " in " : "",
                  module ? module : "");
@@ -66,18 +63,37 @@ static bool is_system_file(const char *file)
            strstr(file, "/c++/") != NULL || strstr(file, "/libstdc++-v3/") != NULL;
 }
 
-/* The innermost place on an allocation's path that the user wrote; false: there is none that is known. */
-static bool own_frame_text(const fm_attribution *attribution, uint32_t path, char *buffer, size_t size)
+static bool is_system_module(const fm_attribution *attribution, const fm_site *site)
+{
+    const char *path =
+        site->module < attribution->module_count ? attribution->modules[site->module].path : NULL;
+    return !path || strncmp(path, "/usr/lib", 8) == 0 || strncmp(path, "/lib", 4) == 0;
+}
+
+/* The frame of a call that the user wrote; false: it is of the system, or it is not known. */
+static bool own_frame_text(const fm_site *site, char *buffer, size_t size)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        const fm_frame *frame = &site->frames[i];
+        if (frame->file && frame->line && !is_system_file(frame->file) &&
+            frame_text(frame, NULL, buffer, size))
+            return true;
+    }
+    return false;
+}
+
+/* The innermost place on an allocation's path that is the user's: of code without lines, the function in a
+ * file that is none of the system's libraries. False: there is none that is known. */
+static bool own_call_text(const fm_attribution *attribution, uint32_t path, char *buffer, size_t size)
 {
     for (size_t steps = 0; path < attribution->path_count && steps < attribution->path_count; steps++) {
         const fm_call_path *call = &attribution->paths[path];
-        if (call->call < attribution->site_count) {
-            const fm_site *site = &attribution->sites[call->call];
-            for (size_t i = 0; i < site->frame_count; i++) {
-                const fm_frame *frame = &site->frames[i];
-                if (frame->file && frame->line && !is_system_file(frame->file) &&
-                    frame_text(frame, NULL, buffer, size))
-                    return true;
+        const fm_site *site = call->call < attribution->site_count ? &attribution->sites[call->call] : NULL;
+        if (site && !is_system_module(attribution, site)) {
+            if (own_frame_text(site, buffer, size)) return true;
+            if (site->frame_count == 0 && site->symbol) {
+                fm_site_text(attribution, call->call, buffer, size);
+                return true;
             }
         }
         path = call->parent;
@@ -92,7 +108,7 @@ static void heap_text(const fm_attribution *attribution, const fm_object *object
         snprintf(buffer, size, "heap block from unknown code");
         return;
     }
-    if (!own_frame_text(attribution, object->allocation, place, sizeof place))
+    if (!own_call_text(attribution, object->allocation, place, sizeof place))
         fm_site_text(attribution, attribution->paths[object->allocation].call, place, sizeof place);
     snprintf(buffer, size, "heap block from %s", place);
 }

@@ -268,6 +268,7 @@ void fm_symbols_close(fm_symbols *symbols)
     free(symbols->code.list);
     free(symbols->locals.list);
     free(symbols->data.list);
+    fm_frame_table_clear(&symbols->frames);
     fm_demangler_clear(&symbols->demangler);
     if (symbols->dwfl) dwfl_end(symbols->dwfl);
     free(symbols->path);

@@ -10,6 +10,7 @@
 #define FATHOM_SYMBOLS_SYMBOL_FILE_H
 
 #include "symbols/demangle.h"
+#include "symbols/frame_table.h"
 #include "symbols/symbols.h"
 
 #include <elfutils/libdw.h>
@@ -39,6 +40,8 @@ struct fm_symbols {
     bool symbols_read;
     fm_elf_symbols code, data; /* valid once symbols_read */
     fm_elf_symbols locals;     /* likewise: thread-local variables, by their place in the module's part */
+    bool frames_read;
+    fm_frame_table frames; /* valid once frames_read */
     bool dwarf_sought;
     Dwarf *dwarf;      /* NULL: none */
     Dwarf_Addr offset; /* address in the file = address in the debug information + this */
@@ -56,9 +59,15 @@ Dwarf *fm_symbols_dwarf(fm_symbols *symbols);
 /* Makes libdw jump instead of ending the process; for a Dwarf that was not opened by fm_symbols_dwarf. */
 void fm_symbols_protect(Dwarf *dwarf);
 
-/* After fm_symbols_read_table: the symbol that covers the address or, of code, the last one before it in its
- * section; NULL: none. */
-fm_elf_symbol *fm_symbols_nearest_code(fm_symbols *symbols, uint64_t address);
+/* Reads where functions are, where that was not done yet. Fails only when memory is short. */
+fm_status fm_symbols_read_frames(fm_symbols *symbols, fm_error *error);
+
+/* After fm_symbols_read_table and fm_symbols_read_frames: the symbol whose code the address is in; NULL:
+ * none. One without a size (of assembly) ends at the next symbol, where its function does by .eh_frame, or
+ * with its section. */
+fm_elf_symbol *fm_symbols_code_at(fm_symbols *symbols, uint64_t address);
+/* Where the code of that symbol ends. */
+uint64_t fm_symbols_code_end(const fm_symbols *symbols, const fm_elf_symbol *symbol);
 /* The name for people, which lives until fm_symbols_close. */
 const char *fm_symbols_shown_name(fm_symbols *symbols, fm_elf_symbol *symbol);
 /* "memcpy" for an address in the linkage table's entry that jumps to memcpy; NULL: it is none. */

@@ -131,6 +131,26 @@ fm_status fm_symbols_read_table(fm_symbols *symbols, fm_error *error)
     return FM_OK;
 }
 
+static fm_status read_frames(void *context)
+{
+    fm_symbols *symbols = context;
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(symbols->module, &bias);
+    return elf ? fm_frame_table_read(&symbols->frames, elf) : FM_OK;
+}
+
+fm_status fm_symbols_read_frames(fm_symbols *symbols, fm_error *error)
+{
+    if (symbols->frames_read) return FM_OK;
+    fm_status status = fm_symbols_guard(read_frames, symbols, error);
+    if (status != FM_OK) {
+        fm_frame_table_clear(&symbols->frames);
+        return fm_fail(error, status, symbols->path, "out of memory for where its functions are");
+    }
+    symbols->frames_read = true;
+    return FM_OK;
+}
+
 /* ---- looking up ---- */
 
 /* The last symbol at or before the address; count: none. */
@@ -159,21 +179,40 @@ static fm_elf_symbol *covering(fm_elf_symbols *symbols, uint64_t address)
     }
 }
 
-fm_elf_symbol *fm_symbols_nearest_code(fm_symbols *symbols, uint64_t address)
+/* Where a section ends; 0: not known. */
+static uint64_t section_end(const fm_symbols *symbols, uint32_t index)
 {
-    fm_elf_symbol *symbol = covering(&symbols->code, address);
-    if (symbol) return symbol;
-    size_t i = last_before(&symbols->code, address);
-    if (i == symbols->code.count) return NULL;
-    symbol = &symbols->code.list[i];
     GElf_Addr bias;
     GElf_Shdr header;
     Elf *elf = dwfl_module_getelf(symbols->module, &bias);
-    Elf_Scn *section = elf ? elf_getscn(elf, symbol->section) : NULL;
-    if (section && gelf_getshdr(section, &header) && header.sh_addr <= symbol->address &&
-        address - header.sh_addr >= header.sh_size)
-        return NULL;
-    return symbol;
+    Elf_Scn *section = elf ? elf_getscn(elf, index) : NULL;
+    return section && gelf_getshdr(section, &header) ? header.sh_addr + header.sh_size : 0;
+}
+
+uint64_t fm_symbols_code_end(const fm_symbols *symbols, const fm_elf_symbol *symbol)
+{
+    const fm_elf_symbols *code = &symbols->code;
+    const uint64_t address = symbol->address;
+    if (symbol->size > 0) return symbol->size < UINT64_MAX - address ? address + symbol->size : UINT64_MAX;
+    uint64_t end = section_end(symbols, symbol->section);
+    for (size_t i = (size_t)(symbol - code->list) + 1; i < code->count; i++)
+        if (code->list[i].address > address) {
+            if (code->list[i].address < end) end = code->list[i].address;
+            break;
+        }
+    const fm_frame_range *within = fm_frame_table_find(&symbols->frames, address);
+    const uint64_t function = within ? within->high : fm_frame_table_next(&symbols->frames, address);
+    return function < end ? function : end;
+}
+
+fm_elf_symbol *fm_symbols_code_at(fm_symbols *symbols, uint64_t address)
+{
+    fm_elf_symbol *symbol = covering(&symbols->code, address);
+    if (symbol) return symbol;
+    const size_t i = last_before(&symbols->code, address);
+    if (i == symbols->code.count) return NULL;
+    symbol = &symbols->code.list[i];
+    return symbol->size == 0 && address < fm_symbols_code_end(symbols, symbol) ? symbol : NULL;
 }
 
 /* "counts.0", "table.lto_priv.3": the compiler's way to tell equal names apart. */

@@ -160,9 +160,14 @@ static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_
 static fm_status choose(fm_reader_options *chosen, const fm_reader_options *options, size_t options_size,
                         fm_error *error)
 {
-    if (!options) *chosen = (fm_reader_options){.csv_header = -1};
-    if (!options) return FM_OK;
-    return fm_sized_read(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
+    const fm_status status =
+        fm_sized_read(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
+    if (status != FM_OK) return status;
+    if (chosen->csv_header == -1) chosen->csv_header = FM_CSV_HEADER_LOOK;
+    if (chosen->csv_header < FM_CSV_HEADER_LOOK || chosen->csv_header > FM_CSV_HEADER_NO)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "fm_reader_options.csv_header: there is no value %d",
+                       chosen->csv_header);
+    return FM_OK;
 }
 
 fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,
@@ -279,6 +284,7 @@ static fm_status next_slot(fm_reader *reader, fm_error *error)
 
 fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error)
 {
+    FM_REQUIRE(reader, error);
     memset(batch, 0, sizeof *batch);
     if (reader->final != FM_OK) {
         if (error) *error = reader->final_error;

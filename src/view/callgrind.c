@@ -102,7 +102,7 @@ static void write_header(callgrind_writer *to, const fm_profile *profile, const 
         memcpy(name, cache->name, sizeof cache->name);
         fprintf(to->out, "desc: %s: misses at ", events[i]);
         fm_text_write_name(to->out, name, true);
-        fprintf(to->out, " (%s, fully associative, LRU)\n", fm_text_bytes(cache->bytes, 1).text);
+        fprintf(to->out, " (%s, fully associative, LRU)\n", fm_text_cache_size(profile, cache->bytes).text);
     }
     if (!profile->complete)
         write_line(to->out, "desc: Incomplete",
@@ -183,6 +183,7 @@ static void write_body(callgrind_writer *to)
 fm_status fm_view_callgrind(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                             fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     const fm_attribution *of = profile->attribution;
     char why[300];
     if (!of)

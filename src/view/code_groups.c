@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/arena.h"
+#include "profile/attribution/module_name.h"
 #include "profile/attribution/pair_errors.h"
 #include "profile/key_table.h"
 #include "view/function_name.h"
@@ -213,26 +214,20 @@ fm_status fm_code_groups_order(const fm_code_groups *groups, size_t level, uint3
 
 /* ---- text ---- */
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 char *fm_code_group_text(const fm_code_group *group, char *buffer, size_t size)
 {
     switch (group->kind) {
     case FM_GROUP_LINE:
-        snprintf(buffer, size, "%s:%" PRIu32, base_of(group->file), group->line);
+        snprintf(buffer, size, "%s:%" PRIu32, fm_module_name(group->file), group->line);
         break;
     case FM_GROUP_FUNCTION:
-        if (group->module)
-            snprintf(buffer, size, "%s in %s", group->function, base_of(group->module));
+        if (group->module && !fm_function_names_module(group->function, group->module))
+            snprintf(buffer, size, "%s in %s", group->function, fm_module_name(group->module));
         else
             snprintf(buffer, size, "%s", group->function);
         break;
     case FM_GROUP_MODULE:
-        snprintf(buffer, size, "%s", base_of(group->module));
+        snprintf(buffer, size, "%s", fm_module_name(group->module));
         break;
     case FM_GROUP_OBJECT:
         snprintf(buffer, size, "%s", group->name);

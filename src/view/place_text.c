@@ -2,6 +2,7 @@
 /* place_text.c - see place_text.h. */
 #include "view/place_text.h"
 
+#include "profile/attribution/module_name.h"
 #include "view/function_name.h"
 #include "view/text.h"
 
@@ -99,7 +100,8 @@ static void place_of_site(const fm_place_style *style, uint32_t number, place *m
         snprintf(where, sizeof made->where, "0x%" PRIx64 "%s%.4000s", site->address, module ? " in " : "",
                  module ? base_of(module) : "");
     else if (made->function[0])
-        snprintf(where, sizeof made->where, "%.4000s", module ? base_of(module) : "");
+        snprintf(where, sizeof made->where, "%.4000s",
+                 module && !fm_function_names_module(site->symbol, module) ? base_of(module) : "");
     else if (module)
         snprintf(made->function, sizeof made->function, "0x%" PRIx64, site->address),
             snprintf(where, sizeof made->where, "%.4000s", base_of(module));

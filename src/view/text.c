@@ -47,6 +47,11 @@ fm_text fm_text_bytes(uint64_t blocks, uint64_t unit)
     return made;
 }
 
+fm_text fm_text_cache_size(const fm_profile *profile, uint64_t size)
+{
+    return profile->elements ? fm_text_scaled(size) : fm_text_bytes(size, 1);
+}
+
 fm_text fm_text_scaled(uint64_t value)
 {
     static const char *const units[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
@@ -129,6 +134,20 @@ fm_text fm_text_whole_percent(double share)
 const char *fm_text_cold(const fm_profile *profile)
 {
     return profile->sampling ? "never used again" : "first touches";
+}
+
+uint64_t fm_text_samples_of_footprint(const fm_profile *profile)
+{
+    return profile->sampling ? profile->sampling->never : UINT64_MAX;
+}
+
+uint64_t fm_text_samples_of_misses(const fm_profile *profile)
+{
+    uint64_t samples = fm_text_samples_of_footprint(profile);
+    const fm_attribution *of = profile->attribution;
+    if (samples == UINT64_MAX) return samples;
+    for (size_t i = 0; of && i < of->pair_error_count; i++) samples += of->pair_errors[i].samples;
+    return samples;
 }
 
 fm_text fm_text_sure(double estimate, double error, uint64_t samples, const fm_view_options *options)

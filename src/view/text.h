@@ -15,7 +15,9 @@ typedef struct fm_text {
 fm_text fm_text_count(uint64_t value); /* 1,234,567 */
 /* 512 B, 4 KiB, 4.53 MiB: of blocks * unit bytes, which may exceed 64 bits. */
 fm_text fm_text_bytes(uint64_t blocks, uint64_t unit);
-fm_text fm_text_scaled(uint64_t value);                      /* 1023, 64Ki, 1.5Mi */
+fm_text fm_text_scaled(uint64_t value); /* 1023, 64Ki, 1.5Mi */
+/* Of a cache: in bytes, or in elements where that is what the profile counts. */
+fm_text fm_text_cache_size(const fm_profile *profile, uint64_t size);
 fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit); /* blocks * unit in digits */
 fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a rounded 100 or 0 */
 
@@ -24,6 +26,14 @@ fm_text fm_text_short_percent(double share); /* 16.7 %, 0.16 %; never a rounded 
 fm_text fm_text_whole_percent(double share); /* 91 %, <1 %, >99 % */
 /* What cold references are: first touches; of samples, what was never used again. */
 const char *fm_text_cold(const fm_profile *profile);
+/*
+ * Of a profile that was sampled: observations that its late references and those never used again rest on; of
+ * others UINT64_MAX. With fewer than FM_FEWEST_SAMPLES, one more would move the first digit of a share:
+ * nothing is said of whose they are, nor how many blocks there are.
+ */
+enum { FM_FEWEST_SAMPLES = 10 };
+uint64_t fm_text_samples_of_misses(const fm_profile *profile);
+uint64_t fm_text_samples_of_footprint(const fm_profile *profile);
 /* ± 12 %, from 41 samples: how sure an estimate is. Empty where samples is 0 or there is nothing. */
 fm_text fm_text_sure(double estimate, double error, uint64_t samples, const fm_view_options *options);
 

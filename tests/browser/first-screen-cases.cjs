@@ -28,7 +28,7 @@ module.exports = (helpers) => {
       await page.setViewportSize({width: 1280, height: 800});
       await settle(page);
       await page.evaluate(() => scrollTo(0, 0));
-      for (const what of ['#verdict .lead', '.levels tbody tr', '.worst tr:first-child', '#curve .u-over'])
+      for (const what of ['#verdict .lead', '.levels tbody tr', '.worst tbody tr:first-child', '#curve .plot-area'])
         for (const box of await boxes(page, what))
           expect(box.bottom <= 800 && box.right <= 1280, `${what} is not on the first screen: ${JSON.stringify(box)}`);
       const found = await rows(page, '.levels tbody tr');
@@ -44,7 +44,7 @@ module.exports = (helpers) => {
         lines.set(title, (lines.get(title) || 0) + missesOf(profile, pair, blocks));
       }
       const [[title, misses]] = [...lines].sort((a, b) => b[1] - a[1]);
-      const [first] = await rows(page, '.worst tr');
+      const [first] = await rows(page, '.worst tbody tr');
       equal([first[0], first[1]], [title, short(misses)], 'the worst line');
     },
     async 'first-screen-of-a-narrow-window'(open) {
@@ -59,6 +59,85 @@ module.exports = (helpers) => {
       const cells = await boxes(page, '.levels tbody tr:first-child > *');
       cells.forEach((one, i) => cells.slice(i + 1).forEach((other) =>
         expect(one.right <= other.left + 0.5 || one.bottom <= other.top + 0.5, `${one.text} lies over ${other.text}`)));
+    },
+    async 'answer-is-the-first-sentence'(open) {
+      const page = await open('program'), profile = read('program');
+      const [answer] = await page.locator('#verdict .answer').allTextContents();
+      const [[, blocks]] = Object.entries(CACHES), all = total(profile, blocks), found = await rows(page, '.worst tbody tr');
+      const ratio = ((all / profile.references) * 100).toFixed(2) + ' %';
+      for (const part of [found[0][0], short(all) + ' misses in L1d', ratio + ' of all references'])
+        expect(answer.includes(part), `no '${part}' in: ${answer}`);
+      equal((await rows(page, '.worst thead tr'))[0], ['Line', 'Misses', 'Of L1d', 'Source, function'], 'headings');
+      equal(await page.title(), 'smooth: data locality', 'the title');
+      await open('two-programs');
+      expect(/^smooth, .*: data locality$/.test(await page.title()), 'the title of several: ' + (await page.title()));
+    },
+    async 'keys-have-hit-ratios-and-no-caches-of-this-machine'(open) {
+      // 6010 references, 1000 first: 10 at distance 0, 5000 at 999. See make-profiles.cjs.
+      const page = await open('keys'), share = (hits) => ((hits / 6010) * 100).toFixed(2) + ' %';
+      equal(await rows(page, '.hits tbody tr'), [
+        ['1 % of the keys', '10', '1 %', share(10)],
+        ['10 % of the keys', '100', '10 %', share(10)],
+        ['50 % of the keys', '500', '50 %', share(10)],
+        ['for 80 % hits', '1,000', '100 %', '80 %'],
+        ['for 90 % hits', 'no size', '–', '–'],
+      ], 'hit ratios');
+      const [answer] = await page.locator('#verdict .answer').allTextContents();
+      expect(answer.includes('No cache hits more than ' + share(5010)), answer);
+      expect(!/L1d|KiB/.test(await page.locator('body').innerText()), 'caches in bytes beside keys');
+    },
+    async 'source-opens-at-its-worst-line'(open) {
+      const page = await open('program');
+      const seen = await page.evaluate(() => {
+        const pane = document.getElementById('source-text').getBoundingClientRect();
+        const heat = (row) => Number(row.children[3].textContent.replace(/[^0-9]/g, ''));
+        const worst = [...document.querySelectorAll('#source-text tr[data-line]')].sort((a, b) => heat(b) - heat(a))[0].getBoundingClientRect();
+        return {worst: heat([...document.querySelectorAll('#source-text tr[data-line]')].sort((a, b) => heat(b) - heat(a))[0]),
+          inside: worst.top >= pane.top && worst.bottom <= pane.bottom, top: scrollY};
+      });
+      expect(seen.worst > 0 && seen.inside, 'the worst line is not in sight of the source: ' + JSON.stringify(seen));
+      equal(seen.top, 0, 'the page itself stays at its top');
+    },
+    async 'a-line-has-a-link'(open) {
+      const page = await open('program');
+      await page.locator('#verdict .worst .link').first().click();
+      await settle(page);
+      const url = await page.evaluate(() => location.hash);
+      expect(/^#.+:\d+$/.test(url), 'the address after a jump: ' + url);
+      const links = await page.locator('#source-text .line-link').evaluateAll((all) => all.map((one) => one.getAttribute('href')));
+      expect(links.includes(url), url + ' is none of ' + links);
+      // Somebody else opens it.
+      await page.evaluate(() => { location.hash = '#smooth.c:28'; });
+      await settle(page);
+      expect((await page.locator('#source-head').textContent()).includes('smooth.c'), 'another file');
+      const box = await page.locator('#source-text [data-line="28"]').boundingBox();
+      expect(box && box.y >= 0 && box.y < 800, 'the line is not in sight: ' + JSON.stringify(box));
+      for (const odd of ['#%E0%A4%A:3', '#nothing.c:7', '#source-section', '#:', '#smooth.c:999999'])
+        await page.evaluate((hash) => { location.hash = hash; }, odd);
+    },
+    async 'pairs-stop-at-99-percent'(open) {
+      const page = await open('program'), profile = read('program'), [blocks] = Object.values(CACHES), all = total(profile, blocks);
+      const misses = await page.evaluate(() => [...document.querySelectorAll('#pairs tr.pair .misses strong')].map((one) => Number(one.textContent.replace(/,/g, ''))));
+      const sum = misses.reduce((a, b) => a + b, 0), last = misses[misses.length - 1];
+      expect(sum >= all * 0.99 && sum - last < all * 0.99, `${misses} of ${all}`);
+      const said = await page.locator('#pairs-more').textContent();
+      const rest = (100 * (all - sum)) / all;
+      expect(said.includes('the others have ' + (rest < 0.005 ? rest.toPrecision(1) : rest.toFixed(2)) + ' %'), said);
+    },
+    async 'narrow-window-shows-the-line-that-misses'(open) {
+      const page = await open('program');
+      await page.setViewportSize({width: 400, height: 800});
+      await settle(page);
+      for (const what of ['#pairs tr.pair:first-child > td', '#objects tbody tr:first-child > *'])
+        for (const box of await boxes(page, what))
+          expect(box.left >= 0 && box.right <= 400, `${what} does not fit: ${JSON.stringify(box)}`);
+      // Of a line of the source its misses and the beginning of its text.
+      const cells = await page.evaluate(() => {
+        const row = document.querySelector('#source-text .hot').parentElement, pane = document.getElementById('source-text').getBoundingClientRect();
+        const text = row.querySelector('.text').getBoundingClientRect();
+        return {misses: row.querySelector('.hot').getBoundingClientRect().right, text: text.left, pane: pane.right};
+      });
+      expect(cells.misses < cells.pane && cells.text < cells.pane - 120, 'the text of a line is out of sight: ' + JSON.stringify(cells));
     },
     async 'metadata-is-at-the-end'(open) {
       const page = await open('program');

@@ -17,6 +17,12 @@ module.exports = ({settle}) => {
         };
       })
     );
+  /* The rows, or files, that are not shown because the others make 99 % of the misses. */
+  const more = async (page, where = '#pairs-more') => {
+    const button = page.locator(where + ' button', {hasText: 'Show'});
+    while (await button.count()) await button.first().click();
+    await settle(page);
+  };
   const listAll = async (page) => {
     if (await page.locator('#pairs-all').count()) await page.locator('#pairs-all').click();
   };
@@ -32,7 +38,7 @@ module.exports = ({settle}) => {
   const sourceRows = (page) =>
     page.evaluate(() =>
       [...document.querySelectorAll('#source-text tbody tr[data-line]')].map((row) => [
-        row.children[1].textContent,
+        row.children[1].firstChild.textContent, // without the link to the line
         ...[2, 3, 4].map((i) => row.children[i].textContent),
         row.querySelector('.text').textContent,
       ])
@@ -42,5 +48,5 @@ module.exports = ({settle}) => {
     await settle(page);
   };
   const sorted = (rows) => rows.map((row) => JSON.stringify(row)).sort();
-  return {pairRows, listAll, size, sourceRows, openFile, sorted};
+  return {pairRows, listAll, more, size, sourceRows, openFile, sorted};
 };

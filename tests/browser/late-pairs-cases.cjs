@@ -7,7 +7,7 @@ const {CACHES, number, percent, linePairs, total} = require('./late-model.cjs');
 
 module.exports = (helpers) => {
   const {expect, equal, settle, choose, folder} = helpers;
-  const {pairRows, listAll, size, sorted} = require('./late-page.cjs')(helpers);
+  const {pairRows, listAll, more, size, sorted} = require('./late-page.cjs')(helpers);
   const read = (name) => JSON.parse(fs.readFileSync(path.join(folder, name + '.json'), 'utf8'));
 
   return {
@@ -60,6 +60,7 @@ module.exports = (helpers) => {
         profile = read('program');
       await choose(page, 'late-cold', 'without');
       await size(page, 'L2 1 MiB');
+      await more(page);
       const wanted = linePairs(profile, 16384, {cold: false}).filter((pair) => pair.misses > 0),
         all = total(profile, 16384, false);
       equal(
@@ -104,6 +105,7 @@ module.exports = (helpers) => {
       );
       for (const inlined of ['user', 'own', 'caller']) {
         await choose(page, 'late-inlined', inlined);
+        await more(page);
         equal(
           sorted((await pairRows(page)).map((row) => [row.misses, row.use, row.reuse])),
           sorted(linePairs(profile, 16384, {inlined}).map((pair) => [number(pair.misses), pair.use, pair.reuse])),
@@ -119,6 +121,7 @@ module.exports = (helpers) => {
       const page = await open('places'),
         profile = read('places');
       await size(page, 'L2 1 MiB');
+      await more(page);
       equal(
         sorted((await pairRows(page)).map((row) => [row.misses, row.use, row.reuse])),
         sorted(linePairs(profile, 16384).map((pair) => [number(pair.misses), pair.use, pair.reuse])),
@@ -236,12 +239,11 @@ module.exports = (helpers) => {
       const bytes = fs.statSync(path.join(folder, 'huge.html')).size;
       expect(bytes < 8e6, `the page has ${bytes} bytes`);
       const profile = read('huge');
-      const page = await open('empty'),
-        devtools = await page.context().newCDPSession(page);
-      await devtools.send('Performance.enable', {timeDomain: 'threadTicks'});
+      const page = await open('empty');
+      await page.call('Performance.enable', {timeDomain: 'threadTicks'});
       // Milliseconds of processor time that the page's thread has used: others on the machine do not count.
       const used = async () => {
-        const {metrics} = await devtools.send('Performance.getMetrics');
+        const {metrics} = await page.call('Performance.getMetrics');
         return Math.round(1000 * metrics.find((metric) => metric.name === 'ThreadTime').value);
       };
       const timed = async (what, limit, action) => {
@@ -298,9 +300,7 @@ module.exports = (helpers) => {
           return rows.some(
             (row) => row.getBoundingClientRect().bottom <= pane.bottom + 2 && row.getBoundingClientRect().bottom > pane.bottom - 60
           );
-        },
-        null,
-        {timeout: 60000}
+        }
       );
     },
   };

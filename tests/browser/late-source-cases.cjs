@@ -7,7 +7,7 @@ const {CACHES, shown, number, percent, missesOf, titleOf, linePairs, total} = re
 
 module.exports = (helpers) => {
   const {expect, equal, settle, folder} = helpers;
-  const {size, sourceRows, openFile} = require('./late-page.cjs')(helpers);
+  const {more, size, sourceRows, openFile} = require('./late-page.cjs')(helpers);
   const read = (name) => JSON.parse(fs.readFileSync(path.join(folder, name + '.json'), 'utf8'));
 
   return {
@@ -18,6 +18,7 @@ module.exports = (helpers) => {
       const lineOf = (site) => (site == null || !sites[site][5].length ? null : strings[sites[site][5][1]] + ':' + sites[site][5][2]);
       for (const [name, blocks] of Object.entries(CACHES)) {
         await size(page, name);
+        await more(page, '#source-files');
         for (const file of ['smooth.c', 'grid.h', 'lost.c']) {
           await openFile(page, file);
           const full = file === 'lost.c' ? '/nowhere/at/all/lost.c' : path.join(folder, file);
@@ -61,6 +62,7 @@ module.exports = (helpers) => {
         profile = read('program');
       for (const [name, blocks] of Object.entries(CACHES)) {
         await size(page, name);
+        await more(page, '#source-files');
         const misses = {};
         for (const row of profile.attribution.pairs) {
           const title = titleOf(profile, row[1]);
@@ -189,6 +191,7 @@ module.exports = (helpers) => {
         );
       for (const [name, blocks] of Object.entries(CACHES)) {
         await size(page, name);
+        await more(page, '#objects-more');
         const wanted = sums(blocks)
           .map((sum, i) => [sum, names[i]])
           .filter((entry) => entry[0])
@@ -231,7 +234,7 @@ module.exports = (helpers) => {
         'its text'
       );
       equal(await page.locator('img').count(), 0, 'images');
-      equal(await page.locator('script').count(), 3, 'scripts');
+      equal(await page.locator('script').count(), 2, 'scripts');
       await open('no-sums');
       expect((await stale()).includes('the profile has no checksums of source files'), await stale());
     },

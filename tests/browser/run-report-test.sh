@@ -7,14 +7,13 @@
 # SHOTS=DIRECTORY keeps a picture of each case there; ONLY=TEXT runs the cases with that in their names.
 #
 # Prints a line `ok NAME`, `not ok NAME` or `skip NAME reason` per case. Exits 0 when none failed, 1 when one
-# did, 77 when nothing could be tested here (and says why). Fetches nothing but playwright-core, pinned in
-# web/package-lock.json, into the build directory; the browser is Debian's chromium.
+# did, 77 when nothing could be tested here (and says why). Needs Chromium and Python, nothing else: the cases run in
+# Chromium itself (browser.py).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
 build=$(cd "${1:?usage: run-report-test.sh BUILD_DIR}" && pwd) || exit 1
 fathom=${FATHOM:-$build/fathom}
-chromium=${CHROMIUM:-$(command -v chromium || true)}
+chromium=${CHROMIUM:-$(command -v chromium-headless-shell chromium chromium-browser google-chrome | head -n 1)}
 
 skip_all() {
   echo "skip report-in-browser $1"
@@ -22,26 +21,15 @@ skip_all() {
 }
 [ -x "$fathom" ] || skip_all "there is no program at $fathom"
 [ -n "$chromium" ] || skip_all "chromium is not installed"
-command -v node > /dev/null || skip_all "node is not installed"
-command -v npm > /dev/null || skip_all "npm is not installed"
-
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-node "$here/make-profiles.cjs" "$work" || exit 1
-node "$here/make-attributions.cjs" "$work" || exit 1
+export CHROMIUM=$chromium
+for made in make-profiles.cjs make-attributions.cjs; do
+  "$here/browser.py" "$work" $made || exit 1
+done
 "$fathom" report --quiet "$work/plain.json" -o "$work/probe.html" 2> "$work/said"
 if grep -q 'no report page' "$work/said"; then
-  skip_all "this build has no report page (made without npm)"
-fi
-
-# Only a new lockfile asks npm again.
-modules=$build/browser
-if ! cmp -s "$root/web/package-lock.json" "$modules/fetched"; then
-  mkdir -p "$modules" || exit 1
-  cp "$root/web/package.json" "$root/web/package-lock.json" "$root/web/.npmrc" "$modules/" || exit 1
-  (cd "$modules" && npm ci --ignore-scripts --no-progress --prefer-offline --fetch-retries=1 --fetch-timeout=30000) \
-    > "$modules/npm.log" 2>&1 || skip_all "npm ci could not fetch playwright-core (see $modules/npm.log)"
-  cp "$root/web/package-lock.json" "$modules/fetched" || exit 1
+  skip_all "this build has no report page (FATHOM_REPORT=OFF)"
 fi
 
 export HWLOC_SYNTHETIC='pack:1 l3:1(size=33554432) core:2 l2:1(size=1048576) l1d:1(size=49152) pu:1'
@@ -74,4 +62,4 @@ pages huge "$work/huge.json"
 pages other-sizes --size 100000,3M "$work/program.json"
 pages no-source --no-source "$work/program.json"
 
-NODE_PATH=$modules/node_modules CHROMIUM=$chromium timeout 300 node "$here/report-test.cjs" "$work" "${SHOTS:-}" "${ONLY:-}"
+"$here/browser.py" "$work" report-test.cjs "${SHOTS:-}" "${ONLY:-}"

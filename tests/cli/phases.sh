@@ -49,6 +49,16 @@ try 'fathom phases rounds.u64 --threshold 1100 --top 0 | sed -n "/^phases  /,/^ 
 # A round that is not whole; phases without any inside are beside those that have some.
 head -c $((8 * (18000 * 2 + 10000))) rounds.u64 >part.u64
 try 'fathom phases part.u64 --depth 2 --quiet | tail -n 9'
+# More data on each side of a boundary than is held of it: a loop over 70 Ki blocks, then the same at random.
+fathom gen cyclic --keys 70K --references 400K -o large.u64 --quiet
+fathom gen uniform --keys 70K --references 400K -o uniform.u64 --quiet
+cat uniform.u64 >>large.u64
+try_silently 'fathom phases large.u64 --json l.json'
+python3 -c '
+import json
+rows = json.load(open("l.json"))["phases"]["phases"]
+print(len(rows), abs(rows[-1][0] - 409600) < 4096, rows[-1][1] == 819200, rows[0][3] == 71680)
+'
 # Nothing to find.
 for seed in 1 2 3; do
     fathom gen uniform --keys 1000 --references 30000 --seed $seed -o random.u64 --quiet

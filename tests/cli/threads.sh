@@ -64,7 +64,7 @@ for limit in 100M 200M 1G; do
     try_silently "fathom analyze whole.fathom --engine exact --max-memory $limit --threads 7 --json many.json --quiet && cmp one.json many.json"
 done
 # Requests of 8 MiB, 16384 blocks each: no thread holds those of a whole stretch. Four of them, over and over.
-python3 -c 'print("key,size"); [print(i % 4 * 8388608, 8388608, sep=",") for i in range(100)]' >large.csv
+python3 -c 'print("offset,size"); [print(i % 4 * 8388608, 8388608, sep=",") for i in range(100)]' >large.csv
 fathom convert large.csv --size-column 2 -o large.fathom --quiet
 for threads in 1 4; do
     try_silently "fathom analyze large.fathom --granularity 512 --threads $threads --bins exact --json p.json --quiet"

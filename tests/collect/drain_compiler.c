@@ -39,8 +39,8 @@
 #include <unistd.h>
 
 typedef struct counts {
-    uint64_t words, load[6], store[6], modify[3];
-    uint64_t load_bytes, store_bytes, modify_bytes;
+    uint64_t words, load[7], store[7];
+    uint64_t load_bytes, store_bytes;
     uint64_t pages, enters, leaves, allocs, frees, contexts, regions, region_ends, signals, thread_starts,
         thread_ends;
     uint64_t on_stack; /* accesses to the thread's own stack */
@@ -97,14 +97,11 @@ static const char *text_of(const uint64_t *words, unsigned count)
 static void count_range(counts *c, unsigned code, uint64_t bytes)
 {
     if (code == FM_ACCESS_LOAD_RANGE) {
-        c->load[5]++;
+        c->load[6]++;
         c->load_bytes += bytes;
-    } else if (code == FM_ACCESS_STORE_RANGE) {
-        c->store[5]++;
-        c->store_bytes += bytes;
     } else {
-        c->modify[2]++;
-        c->modify_bytes += bytes;
+        c->store[6]++;
+        c->store_bytes += bytes;
     }
 }
 
@@ -136,16 +133,14 @@ static size_t take_access(counts *c, const uint64_t *words, size_t left)
     uint64_t bytes;
     size_t used = 1;
     if (region_only && c->regions == c->region_ends)
-        return code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE || code == FM_ACCESS_MODIFY_RANGE
-                   ? 2
-                   : 1;
+        return code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE ? 2 : 1;
     if (c->page) add_site(c, c->page << 12 | (words[0] & 0xFFF));
     if (address >= c->stack_low && address < c->stack_high) c->on_stack++;
-    if (code == 0) {
+    if (code == 0 || code > FM_ACCESS_STORE_RANGE) {
         complain("word %#" PRIx64 " is no access", words[0]);
         return 1;
     }
-    if (code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE || code == FM_ACCESS_MODIFY_RANGE) {
+    if (code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE) {
         if (left < 2) {
             complain("a range ends with its chunk");
             return 1;
@@ -154,25 +149,19 @@ static size_t take_access(counts *c, const uint64_t *words, size_t left)
         if (bytes == 0 || bytes >> 48) complain("a range of %" PRIu64 " bytes", bytes);
         count_range(c, code, bytes);
         used = 2;
-    } else if (code <= FM_ACCESS_LOAD_16) {
+    } else if (code <= FM_ACCESS_LOAD_32) {
         bytes = UINT64_C(1) << (code - FM_ACCESS_LOAD_1);
         c->load[code - FM_ACCESS_LOAD_1]++;
         c->load_bytes += bytes;
-    } else if (code <= FM_ACCESS_STORE_16) {
+    } else {
         bytes = UINT64_C(1) << (code - FM_ACCESS_STORE_1);
         c->store[code - FM_ACCESS_STORE_1]++;
         c->store_bytes += bytes;
-    } else {
-        bytes = code == FM_ACCESS_MODIFY_4 ? 4 : 8;
-        c->modify[code - FM_ACCESS_MODIFY_4]++;
-        c->modify_bytes += bytes;
     }
     if (dump)
         printf("%u.%u %s %#" PRIx64 " %" PRIu64 " at %#" PRIx64 "\n", c->process, c->thread,
-               code <= FM_ACCESS_LOAD_RANGE    ? "load"
-               : code <= FM_ACCESS_STORE_RANGE ? "store"
-                                               : "modify",
-               address, bytes, c->page << 12 | (words[0] & 0xFFF));
+               code <= FM_ACCESS_LOAD_RANGE ? "load" : "store", address, bytes,
+               c->page << 12 | (words[0] & 0xFFF));
     return used;
 }
 
@@ -377,20 +366,18 @@ static void print_counts(void)
     for (size_t i = 0; i < all_count; i++) {
         const counts *c = &all[i];
         words += c->words;
-        uint64_t load = 0, store = 0, modify = 0;
-        for (int size = 0; size < 6; size++) load += c->load[size], store += c->store[size];
-        for (int size = 0; size < 3; size++) modify += c->modify[size];
-        references += load + store + modify;
+        uint64_t load = 0, store = 0;
+        for (int size = 0; size < 7; size++) load += c->load[size], store += c->store[size];
+        references += load + store;
         if (fast) continue;
-        printf("thread %u.%u words=%" PRIu64 " loads=%" PRIu64 " stores=%" PRIu64 " modifies=%" PRIu64,
-               c->process, c->thread, c->words, load, store, modify);
-        static const char *const names[] = {"1", "2", "4", "8", "16", "n"};
-        for (int size = 0; size < 6; size++)
+        printf("thread %u.%u words=%" PRIu64 " loads=%" PRIu64 " stores=%" PRIu64, c->process, c->thread,
+               c->words, load, store);
+        static const char *const names[] = {"1", "2", "4", "8", "16", "32", "n"};
+        for (int size = 0; size < 7; size++)
             if (c->load[size]) printf(" load%s=%" PRIu64, names[size], c->load[size]);
-        for (int size = 0; size < 6; size++)
+        for (int size = 0; size < 7; size++)
             if (c->store[size]) printf(" store%s=%" PRIu64, names[size], c->store[size]);
-        printf(" load-bytes=%" PRIu64 " store-bytes=%" PRIu64 " modify-bytes=%" PRIu64, c->load_bytes,
-               c->store_bytes, c->modify_bytes);
+        printf(" load-bytes=%" PRIu64 " store-bytes=%" PRIu64, c->load_bytes, c->store_bytes);
         printf(" sites=%zu", c->site_count);
         printf(" on-stack=%" PRIu64 " pages=%" PRIu64 " enters=%" PRIu64 " leaves=%" PRIu64, c->on_stack,
                c->pages, c->enters, c->leaves);
@@ -400,16 +387,13 @@ static void print_counts(void)
         printf(" starts=%" PRIu64 " ends=%" PRIu64 " stack=%d\n", c->thread_starts, c->thread_ends,
                c->stack_high > c->stack_low);
     }
-    uint64_t load_bytes = 0, store_bytes = 0, modify_bytes = 0, loads = 0, stores = 0, modifies = 0;
+    uint64_t load_bytes = 0, store_bytes = 0, loads = 0, stores = 0;
     for (size_t i = 0; i < all_count; i++) {
-        load_bytes += all[i].load_bytes, store_bytes += all[i].store_bytes,
-            modify_bytes += all[i].modify_bytes;
-        for (int size = 0; size < 6; size++) loads += all[i].load[size], stores += all[i].store[size];
-        for (int size = 0; size < 3; size++) modifies += all[i].modify[size];
+        load_bytes += all[i].load_bytes, store_bytes += all[i].store_bytes;
+        for (int size = 0; size < 7; size++) loads += all[i].load[size], stores += all[i].store[size];
     }
-    printf("sum loads=%" PRIu64 " stores=%" PRIu64 " modifies=%" PRIu64 " load-bytes=%" PRIu64
-           " store-bytes=%" PRIu64 " modify-bytes=%" PRIu64 "\n",
-           loads, stores, modifies, load_bytes, store_bytes, modify_bytes);
+    printf("sum loads=%" PRIu64 " stores=%" PRIu64 " load-bytes=%" PRIu64 " store-bytes=%" PRIu64 " \n",
+           loads, stores, load_bytes, store_bytes);
     printf("total references=%" PRIu64 " words=%" PRIu64 " chunks=%" PRIu64 " channels=%zu refused=%u\n",
            references, words, chunks, all_count, session->refused);
 }

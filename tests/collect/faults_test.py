@@ -397,5 +397,50 @@ def parts_missing():
     result = run([], [build("plain.c")], env={"FATHOM_PARTS": "/nowhere"}, code=1)
     expect_in("/nowhere", result.err, "message")
 
+def passed(verb, *words, outputs=(), options=()):
+    """The exit code of a verb that hands on the program's."""
+    done = subprocess.run([FATHOM, verb, "-q", "--pass-status", *options, *outputs, "--", *words], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=120, check=False)
+    return done.returncode, done.stderr
+
+
+@once
+def the_program_s_status_is_handed_on():
+    trace = os.path.join(work, "passed.fathom")
+    for verb, outputs in (("run", ()), ("record", ("-o", trace))):
+        for script, status in (("exit 0", 0), ("exit 7", 7), ("exit 3", 3), ("exec false", 1), ("kill -SEGV $$", 139),
+                               ("kill -KILL $$", 137), ("kill -TERM $$", 143)):
+            if verb == "record" and status not in (7, 137):
+                continue
+            code, message = passed(verb, "sh", "-c", script, outputs=outputs)
+            expect(code, status, f"{verb} sh -c '{script}': {message}")
+        # Of several processes it is the first one's.
+        for script, status in (("sh -c 'exit 5'; exit 6", 6), ("exit 4 | exit 8", 8), ("exec sh -c 'exit 9'", 9)):
+            if verb == "record" and status != 9:
+                continue
+            code, message = passed(verb, "sh", "-c", script, outputs=outputs, options=("--follow-children",))
+            expect(code, status, f"{verb} --follow-children sh -c '{script}': {message}")
+        # Where there is no run, or no result, the status is fathom's own.
+        expect(passed(verb, os.path.join(work, "absent"), outputs=outputs)[0], 1, f"{verb}: no such program")
+        expect(passed(verb, "sh", "-c", "exit 7", outputs=outputs, options=("--level", "99") if verb == "record" else ("--size", "x"))[0], 2,
+               f"{verb}: wrong usage")
+    if os.path.exists(trace):
+        os.unlink(trace)
+    code, message = passed("run", "sh", "-c", "exit 7", outputs=("--json", "/dev/full"))
+    expect(code, 1, f"no result: {message}")
+    # Without the option it is as it was.
+    done = subprocess.run([FATHOM, "run", "-q", "--", "sh", "-c", "exit 7"], stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    expect(done.returncode, 0, "without --pass-status")
+    expect_in("exited with 7", done.stdout, "the program's status")
+
+
+@once
+def sample_hands_on_the_program_s_status():
+    busy = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; "
+    for end, status in (("exit 7", 7), ("kill -SEGV $$", 139), ("kill -KILL $$", 137)):
+        code, message = passed("sample", "sh", "-c", busy + end, options=("--rate", "1000"))
+        expect(code, status, f"sh -c '{end}': {message}")
+    expect(passed("sample", "sh", "-c", "exit 7")[0], 1, "too short to be sampled: no result")
+
 
 main(cases)

@@ -50,17 +50,19 @@ def count_lines(path):
 
 
 def lackey(command):
-    """Loads, stores and accesses that do both, as lackey sees them."""
+    """Loads and stores, as lackey sees them: of an access that does both, one each. Of a locked instruction it tells as
+    a load and an access that does both."""
     log = os.path.join(work, "lackey.log")
     subprocess.run(["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-file={log}", *command],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     counts = count_lines(log)
     os.unlink(log)
-    return counts
+    loads, stores, both = counts
+    return loads + both, stores + both
 
 
 def recorded(command):
-    """The same from fathom record, and the accesses' number as stored."""
+    """The same from fathom record, as stored."""
     trace, text = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
     done = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True)
@@ -69,7 +71,8 @@ def recorded(command):
     counts = count_lines(os.path.join(work, "t.lackey"))
     for name in ("t.fathom", "t.lackey"):
         os.unlink(os.path.join(work, name))
-    return counts
+    expect(counts[2], 0, "accesses that are both")
+    return counts[:2]
 
 
 def close(found, wanted, share, what, slack=3000):
@@ -83,7 +86,7 @@ def every_access_as_lackey_sees_it():
     # Lackey writes a line for every instruction, one by one: a short text, 650,000 accesses. The matrix product, which is
     # longer, has a closed form (programs_test.py) and qemu.
     command = subjects(600)["gzip"]
-    for found, wanted, what in zip(recorded(command), lackey(command), ("loads", "stores", "modifies")):
+    for found, wanted, what in zip(recorded(command), lackey(command), ("loads", "stores")):
         close(found, wanted, 0.0005, f"gzip: {what}", 8000)
 
 
@@ -128,24 +131,25 @@ def every_access_as_qemu_sees_it():
         found = recorded(command)
         # qemu tells of a read and a write where an instruction does both; its processor has other vector
         # extensions, so that the C library chooses other copying loops.
-        close(found[0] + found[2], int(loads), 0.002, f"{name}: loads", 20000)
-        close(found[1] + found[2], int(stores), 0.002, f"{name}: stores", 20000)
+        close(found[0], int(loads), 0.002, f"{name}: loads", 20000)
+        close(found[1], int(stores), 0.002, f"{name}: stores", 20000)
 
 
 @case
 def misses_as_cachegrind_sees_them():
     """Fully associative, 32 KiB, lines of 64 bytes, LRU: cachegrind's D1 misses against ours at 512 blocks. Cachegrind counts an
-    access that straddles two lines once, and one miss at most; fathom counts a reference to each line."""
+    access that straddles two lines once, and one miss at most; fathom counts a reference to each line. What reads and writes
+    the same place cachegrind counts as a read only; so loads are compared."""
     for name in ("gzip", "sort", "sqlite"):
         command = subjects(4000)[name]
         done = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--D1=32768,512,64",
                                "--LL=8388608,16,64", "--cachegrind-out-file=/dev/null", *command],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         misses = int(re.search(r"D1\s+misses:\s+([\d,]+)", done.stderr).group(1).replace(",", ""))
-        references = int(re.search(r"D\s+refs:\s+([\d,]+)", done.stderr).group(1).replace(",", ""))
+        loads = int(re.search(r"D\s+refs:.*\(\s*([\d,]+) rd", done.stderr).group(1).replace(",", ""))
         result = run(["--no-sites", "--bins", "exact"], command)
         ours = result.profile["cold"] + sum(count for low, _, count in result.profile["histogram"] if low >= 512)
-        close(result.profile["references"], references, 0.01, f"{name}: references")
+        close(run(["--no-sites", "--loads"], command).profile["references"], loads, 0.01, f"{name}: loads")
         close(ours, misses, 0.015, f"{name}: misses at 32 KiB", 600)
 
 
@@ -243,6 +247,21 @@ def the_ci_example_keeps_its_gate():
     with open(os.path.join(folder, "locality", "comment.md"), encoding="utf-8") as file:
         expect_in("| worse | `walk.c:6` | 32.8 k | 524 k |", file.read(), "comment")
     expect(ci_gate(folder, "--build", "false").returncode, 1, "what cannot be built")
+    # A program that fails at its start misses nothing: it stops the gate, unless that is its status in both; then the
+    # runs are compared.
+    with open(os.path.join(folder, "walk.c"), "w", encoding="utf-8") as source:
+        source.write(CI_SOURCE.replace("{\n", "{\n    return 2;\n", 1) % ("a][b", "a][b"))
+    done = ci_gate(folder, "--size", "32K", "--fail-if", "misses@32K > +5%")
+    expect(done.returncode, 1, f"a program that fails: {done.stdout}{done.stderr}")
+    expect_in("after: ./walk ended with status 2, not 0", done.stderr, "why")
+    profiles = [os.path.join(folder, "locality", name) for name in ("before.json", "after.json")]
+    done = subprocess.run([FATHOM, "diff", *profiles, "--fail-if", "misses@32K > +5%"], capture_output=True, text=True, check=False)
+    expect(done.returncode, 4, f"the gate: {done.stdout}{done.stderr}")
+    expect_in("not comparable: the program exited with 0 before, exited with 2", done.stdout, "verdict")
+    expect_in("--allow end", done.stderr, "how to compare them")
+    done = subprocess.run([FATHOM, "diff", *profiles, "--fail-if", "misses@32K > +5%", "--allow", "end"], capture_output=True,
+                          text=True, check=False)
+    expect(done.returncode, 0, f"allowed: {done.stdout}{done.stderr}")
 
 
 @case
@@ -315,6 +334,8 @@ def told_in_order(told, printed):
 def the_tutorial_works_as_it_stands():
     # All commands in one shell, as they are typed; each followed by a mark.
     steps = tutorial_steps()
+    if not os.path.exists(os.path.join(os.path.dirname(FATHOM), "lib", "fathom", "fathom-clang.so")):
+        steps = [step for step in steps if not step[0].startswith("fathom static ")] # no front end for C in this build
     expect(len(steps) >= 10, True, "commands of the tutorial")
     tree = os.path.join(work, "tree")
     os.makedirs(os.path.join(tree, "build"))

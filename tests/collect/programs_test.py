@@ -554,6 +554,45 @@ def call_paths(collector, how):
     expect(found, {"left": 120, "right": 270}, "references by path")
 
 
+@case("compiler")
+def library_in_a_plain_program(collector, how):
+    # Told so: by itself, run takes Valgrind for a program that was not built by fathom cc.
+    host = os.path.join(work, "host")
+    subprocess.run(["gcc", "-O2", os.path.join(ROOT, "tests/collect/cc_host.c"), "-o", host, "-pthread"], check=True)
+    library = os.path.join(work, "library.so")
+    subprocess.run([BUILDER, "cc", "-O2", "-shared", "-fPIC", "-I" + os.path.join(ROOT, "include"),
+                    os.path.join(ROOT, "tests/collect/cc_library.c"), "-o", library], check=True)
+    result = run(["--collector", "compiler", "--region", "library"], [host, library])
+    expect(result.profile["references"], 10 * 100, "stores of the library")
+    expect_in("not built by `fathom cc`: host, ", result.err, "what is not seen")
+    result = run(["--collector", "compiler"], ["/bin/true"], code=1)
+    expect_in("neither it nor a library that it loaded was built by `fathom cc`", result.err, "nothing was seen")
+
+
+@case("compiler")
+def extension_of_python(collector, how):
+    python = shutil.which("python3")
+    answer = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"], capture_output=True,
+                            text=True, check=True).stdout.strip()
+    if not os.path.exists(os.path.join(answer, "Python.h")):
+        return f"there is no {answer}/Python.h"
+    folder = os.path.join(work, "modules")
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run([BUILDER, "cc", "-O2", "-shared", "-fPIC", "-I" + answer, os.path.join(ROOT, "tests/programs/extension.c"),
+                    "-o", os.path.join(folder, "extension.so")], check=True)
+    program = "import extension; print(extension.total(10000, 20))"
+    script = os.path.join(folder, "script")
+    with open(script, "w") as file:
+        file.write(f"#!{python}\n{program}\n")
+    os.chmod(script, 0o755)
+    for command in ([python, "-c", program], [script]):
+        result = run(["--collector", "compiler", "--function", "total", "--no-stack", "--size", "32K"], command,
+                     env={"PYTHONPATH": folder})
+        expect(result.out.splitlines()[0], "999900000.0", "what it prints")
+        expect(result.profile["references"], 10000 * 21, "references")
+        expect(result.profile["distinct"], 1250, "distinct blocks")
+
+
 # Left to itself, gcc makes vectors of the matrix product.
 KERNEL_FLAGS = ["-mavx2", "-fno-tree-vectorize"]
 KERNELS = {  # references at 64 bytes, distinct blocks
@@ -563,7 +602,7 @@ KERNELS = {  # references at 64 bytes, distinct blocks
     "rep_movsb": (2000, 32),
     "rep_stosq": (1000, 125),
     "gather": (3000 + 3, 4 + 3),
-    "atomics": (4000, 1),
+    "atomics": (8000, 1),
     "vectors": (2000, 1001),
     "matmul": (2 * 64**3 + 64**2, 3 * 512),
 }
@@ -584,6 +623,31 @@ def kernel(name):
 for name in KERNELS:
     cases.append((f"valgrind: kernel {name}", lambda n=name: kernel(n)("valgrind", "gcc")))
 cases.append(("compiler: kernel matmul", lambda: kernel("matmul")("compiler", "fathom")))
+
+
+MODIFYING = {  # loads and stores of 1000 rounds, and of what comes before them
+    "arithmetic": (10000, 10000),
+    "exchanges": (9000, 9000),
+    "bits": (5000, 4000),
+    "neighbours": (3000, 4001),
+    "vectors": (7001, 6000),
+    "straddling": (4000, 4000),
+}
+CHASES = {"chase": (2000, 1000), "chase_atomic": (2000, 1000)}
+
+
+def modifying(name, loads, stores, how):
+    for options, wanted in (([], loads + stores), (["--loads"], loads), (["--stores"], stores)):
+        options += ["--function", name, "--no-stack", "--no-sites"]
+        result = run(options, [build("modifying.c", how), name])
+        expect(result.profile["references"], wanted, " ".join(["references,", *options]))
+
+
+# What reads and writes the same place is a load and a store, for every collector.
+for name, (loads, stores) in {**MODIFYING, **CHASES}.items():
+    cases.append((f"valgrind: modifying {name}", lambda n=name, l=loads, s=stores: modifying(n, l, s, "gcc")))
+for name, (loads, stores) in CHASES.items():
+    cases.append((f"compiler: modifying {name}", lambda n=name, l=loads, s=stores: modifying(n, l, s, "fathom")))
 
 
 @case("compiler")
@@ -638,7 +702,16 @@ def record_counts_accesses(collector, how):
     options = ["--function", "unaligned", "--no-stack"]
     done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--", *program], capture_output=True, text=True)
     expect_in(": 1000 accesses of process", done.stdout, "what record says")
+    stored = os.path.join(work, "elements.json")
+    done = subprocess.run([FATHOM, "analyze", trace, "-g", "element", "--json", stored], capture_output=True, text=True)
+    expect(done.returncode, 0, f"exit code of analyze: {done.stderr}")
     os.unlink(trace)
+    # As elements, each is one reference, while it runs and as it was stored.
+    result = run([*options, "-g", "element"], program)
+    with open(stored) as file:
+        for profile in (result.profile, json.load(file)):
+            expect([profile[field] for field in ("references", "granularity", "elements")], [1000, 1, True], "elements")
+    os.unlink(stored)
     result = run([*options, "--no-sites", "--limit", "10"], program)
     expect(result.profile["references"], 20, "references of ten accesses")
     expect_in("the first 10 accesses", result.profile["run"]["what"], "what was watched")

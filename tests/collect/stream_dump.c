@@ -8,7 +8,7 @@
  *
  *     --wants LIST        loads,stores,calls,heap,children,shared (default loads,stores)
  *     -v                  every record as text, on standard error
- *     --accesses FILE     every access: code address, kind (L, S, M), address, size
+ *     --accesses FILE     every access: code address, kind (L, S), address, size
  *     --drain             take chunks without looking into them (for measuring the tool)
  *     --detach-after N    order DETACH after N chunks, and read on
  *     --vanish-after N    exit after N chunks without a word, while the program runs (its exit is not waited
@@ -49,7 +49,7 @@ typedef struct process {
     uint32_t pid;
     uint64_t serial, parent;
     char *path;
-    uint64_t kinds[3], guarded_off, blocks, words, chunks;
+    uint64_t kinds[2], guarded_off, blocks, words, chunks;
     uint64_t records[32];
     definition *definitions;
     size_t definition_count;
@@ -138,7 +138,7 @@ static void define(process *p, const uint64_t *words, unsigned count)
     unsigned shared = 0, own = 0;
     for (unsigned i = 0; i < d->accesses; i++) {
         unsigned kind = (unsigned)(d->access[i] >> 60) & 3, size = (unsigned)(d->access[i] >> 48) & 0xFFF;
-        if (kind > 2 || size == 0) fail("an access is neither load nor store", d->access[i]);
+        if (kind > 1 || size == 0) fail("an access is neither load nor store", d->access[i]);
         if (i % FM_BLOCK_EIGHT == 0) own = 0;
         if (!(d->access[i] & FM_DEFINE_SHARED))
             own++;
@@ -174,7 +174,7 @@ static size_t block(process *p, const uint64_t *words, size_t count)
             if (at >= count || words[at] >> 63) break; /* it was left here */
             address = words[at++];
         }
-        if (all.verbose) fprintf(stderr, " %c%#" PRIx64 ",%u", "LSM"[kind], address, size);
+        if (all.verbose) fprintf(stderr, " %c%#" PRIx64 ",%u", "LS"[kind], address, size);
         if (address == 0) {
             p->guarded_off++;
             continue;
@@ -183,7 +183,7 @@ static size_t block(process *p, const uint64_t *words, size_t count)
         if (p->thread < THREADS_MOST) p->threads[p->thread]++;
         if (all.accesses)
             fprintf(all.accesses, "%" PRIx64 " %c %" PRIx64 ",%u\n", d->access[i] & 0xFFFFFFFFFFFF,
-                    "LSM"[kind], address, size);
+                    "LS"[kind], address, size);
     }
     if (all.verbose) fputc('\n', stderr);
     if (at < count && !(words[at] >> 63)) fail("a block has more words than accesses", number);
@@ -238,11 +238,10 @@ static void record(process *p, uint64_t word, const uint64_t *words, unsigned co
         break;
     case FM_RECORD_REGION_BEGIN:
         printf("process %" PRIu64 " region %s at %" PRIu64 "\n", p->serial, text_of(words, count),
-               p->kinds[0] + p->kinds[1] + p->kinds[2]);
+               p->kinds[0] + p->kinds[1]);
         break;
     case FM_RECORD_REGION_END:
-        printf("process %" PRIu64 " region-end at %" PRIu64 "\n", p->serial,
-               p->kinds[0] + p->kinds[1] + p->kinds[2]);
+        printf("process %" PRIu64 " region-end at %" PRIu64 "\n", p->serial, p->kinds[0] + p->kinds[1]);
         break;
     case FM_RECORD_HEAP_ALLOC:
         p->heap_live++;
@@ -287,8 +286,8 @@ static void report(process *p)
 {
     uint64_t s = p->serial;
     printf("process %" PRIu64 " parent %" PRIu64 " path %s\n", s, p->parent, p->path ? p->path : "?");
-    printf("process %" PRIu64 " loads %" PRIu64 " stores %" PRIu64 " modifies %" PRIu64 " off %" PRIu64 "\n",
-           s, p->kinds[0], p->kinds[1], p->kinds[2], p->guarded_off);
+    printf("process %" PRIu64 " loads %" PRIu64 " stores %" PRIu64 " off %" PRIu64 "\n", s, p->kinds[0],
+           p->kinds[1], p->guarded_off);
     printf("process %" PRIu64 " words %" PRIu64 " chunks %" PRIu64 "\n", s, p->words, p->chunks);
     for (unsigned i = 0; i < 32; i++)
         if (p->records[i]) printf("process %" PRIu64 " %s %" PRIu64 "\n", s, names[i], p->records[i]);

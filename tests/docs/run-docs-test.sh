@@ -83,7 +83,7 @@ fi
 # ---- links ----
 
 # Every page of the tree, but for what was fetched or built.
-mapfile -t pages < <(find . -name '*.md' -not -path './build*' -not -path '*/node_modules/*' -not -path './bench/work/*' |
+mapfile -t pages < <(find . -name '*.md' -not -path './build*' -not -path './bench/work/*' |
     sed 's,^\./,,' | LC_ALL=C sort)
 links_lead_somewhere() {
     local file link bad=0
@@ -164,6 +164,45 @@ case_ "rooms: a folder without a line is found" finds_what_is_wrong \
     'src/attic/old.c: belongs to no room' "mkdir src/attic && echo >src/attic/old.c"
 case_ "rooms: a public header that no room names is found" finds_what_is_wrong \
     'include/fathom/attic.h: belongs to no room' "echo >include/fathom/attic.h"
+
+# ---- how tests are run ----
+
+stopped() { # what it must say, options and command…
+    local said=$1
+    shift
+    scripts/run-limited.py "$@" 2>"$work/limited"
+    if [ $? -ne 124 ] || ! grep -qF "$said" "$work/limited"; then
+        cat "$work/limited"
+        return 1
+    fi
+}
+# shellcheck disable=SC2016
+case_ "a test that computes for ever is stopped, its children counted" stopped 'more than 1 s of processor time' --cpu 1 \
+    sh -c 'while :; do sh -c "i=0; while [ \$i -lt 100000 ]; do i=\$((i + 1)); done"; done'
+case_ "a test that hangs is stopped" stopped 'next to no processor time for 2 s' --idle 2 sh -c 'sleep 60 & wait'
+nothing_left() { ! pgrep -f "sleep 61.$$" && stopped 'next to no' --idle 1 sh -c "sleep 61.$$ & wait" && ! pgrep -f "sleep 61.$$"; }
+case_ "nothing of it is left" nothing_left
+# Standing still is no processor time: a loaded machine stops a test like this, here by a signal.
+# shellcheck disable=SC2016
+case_ "a test that is slow is not" scripts/run-limited.py --cpu 1 --idle 4 \
+    sh -c '(sleep 0.2; kill -STOP $$; sleep 2; kill -CONT $$) & sleep 1; wait'
+code_of() { scripts/run-limited.py sh -c "$2"; [ $? -eq "$1" ]; }
+case_ "its exit code is the test's" code_of 77 'exit 77'
+# shellcheck disable=SC2016
+case_ "its exit code tells of a signal" code_of 139 'kill -SEGV $$'
+# Not the real cmake: one that takes long, and says how far it is as ninja does.
+tells_how_far() {
+    mkdir -p "$work/tree/bin" && cp -r scripts "$work/tree/" || return 1
+    # shellcheck disable=SC2016
+    printf '%s\n' '#!/bin/sh' 'case $1 in --build)' 'echo "[1/40] first"; sleep 5.2; echo "[7/40] later" ;; esac' >"$work/tree/bin/cmake"
+    chmod +x "$work/tree/bin/cmake"
+    PATH=$work/tree/bin:$PATH "$work/tree/scripts/run-tests.sh" --only none >"$work/told"
+    diff <(head -n 2 "$work/told") - <<'END'
+building build: programs under test, and tests
+building build: 7 of 40
+END
+}
+case_ "whoever waits for a build is told how far it is" tells_how_far
 
 # ---- the worked example: a new trace format in one file and one line ----
 

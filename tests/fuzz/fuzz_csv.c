@@ -11,11 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             : choice & 2 ? "2"
                                                          : NULL,
                                  .csv_size = choice & 4 ? (choice & 8 ? "size" : "3") : NULL,
-                                 .csv_header = (int)(choice >> 4 & 3) - 1,
+                                 .csv_header = (int)(choice >> 4 & 3),
                                  .csv_key_unit = choice & 64 ? UINT64_C(1) << 40 : 0,
                                  .csv_size_unit = choice & 64 ? 512 : 0,
                                  .csv_delimiter = choice & 128 ? ';' : 0};
-    if (options.csv_header > 1) options.csv_header = 1;
+    if (options.csv_header > FM_CSV_HEADER_NO) options.csv_header = FM_CSV_HEADER_LOOK;
     fuzz_read_trace(data + 1, size - 1, &options);
     return 0;
 }

@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fm_reader_options options = {.format = "din", .csv_header = -1};
+    fm_reader_options options = {.format = "din"};
     if (size > 0) options.fetches = (fm_fetches)(data[size - 1] % 3);
     fuzz_read_trace(data, size, &options);
     return 0;

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_REQUIRE(status == FM_OK || (status == FM_E_CORRUPT && error.reason[0] && !decoder->words));
         FUZZ_REQUIRE(decoder->rows.count < FM_ROWS_ROOM);
         for (size_t i = 0; i < decoder->rows.count; i++) {
-            FUZZ_REQUIRE(decoder->rows.at->kind[i] <= FM_KIND_MODIFY);
+            FUZZ_REQUIRE(decoder->rows.at->kind[i] <= FM_KIND_STORE);
             FUZZ_REQUIRE(decoder->rows.at->tag[i] <= FM_TAG_MAX);
             sum += decoder->rows.at->address[i] + decoder->rows.at->size[i] + decoder->rows.at->site[i];
         }
@@ -134,10 +134,9 @@ static void put_accesses(seed *to)
             put(to, 0x8000 - i * 16);
         }
         if (i % 8 == 6) put(to, FM_RECORD(FM_RECORD_LEAVE, 0, 0));
-        unsigned code = (unsigned)(1 + i % 15);
+        unsigned code = (unsigned)(1 + i % FM_ACCESS_STORE_RANGE);
         put(to, FM_ACCESS_WORD(0xA000 + i * 8, code, i * 7));
-        if (code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE || code == FM_ACCESS_MODIFY_RANGE)
-            put(to, i * 100);
+        if (code == FM_ACCESS_LOAD_RANGE || code == FM_ACCESS_STORE_RANGE) put(to, i * 100);
     }
 }
 

@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fm_reader_options options = {.format = "u64", .csv_header = -1};
+    fm_reader_options options = {.format = "u64"};
     if (size > 0) options.fetches = (fm_fetches)(data[size - 1] % 3);
     uint64_t references = fuzz_read_trace(data, size, &options), in_parts = 0;
     /* What cannot be compressed can be divided, and the parts are the whole. */

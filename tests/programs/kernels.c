@@ -77,7 +77,7 @@ __attribute__((noinline)) static void gather(void)
                      : "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "memory");
 }
 
-/* N of each: xadd, cmpxchg (that succeeds or fails), add to memory, cmpxchg16b: 4 N references, one block */
+/* N of each: xadd, cmpxchg (that succeeds or fails), add to memory, cmpxchg16b: 4 N loads and as many stores, one block */
 __attribute__((noinline)) static void atomics(void)
 {
     uint64_t count = N;

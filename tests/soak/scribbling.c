@@ -46,9 +46,9 @@ static void tell_accesses(producer *self)
 
 static void tell_range(producer *self)
 {
-    static const unsigned codes[] = {FM_ACCESS_LOAD_RANGE, FM_ACCESS_STORE_RANGE, FM_ACCESS_MODIFY_RANGE};
+    static const unsigned codes[] = {FM_ACCESS_LOAD_RANGE, FM_ACCESS_STORE_RANGE};
     for (uint64_t i = 0, count = 1 + dice(50); i < count; i++) {
-        uint64_t words[] = {FM_ACCESS_WORD(number() >> 16, codes[dice(3)], 0) & ~(UINT64_C(1) << 63),
+        uint64_t words[] = {FM_ACCESS_WORD(number() >> 16, codes[dice(2)], 0) & ~(UINT64_C(1) << 63),
                             dice(2) ? dice(FM_RANGE_MOST) : number()};
         producer_put(self, words, 2);
     }

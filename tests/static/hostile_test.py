@@ -147,6 +147,32 @@ def damage():
     print("# exit codes: %s" % codes)
 
 
+def endless():
+    """Sources that no compiler reads to its end: an included pipe and an included device."""
+    os.mkfifo(os.path.join(work, "pipe"))
+    running = {}
+    for name, included in ("pipe.c", "pipe"), ("device.c", "/dev/zero"):
+        with open(os.path.join(work, name), "w") as out:
+            out.write('#include "%s"\n%s' % (included, KERNEL))
+        running[name] = subprocess.Popen([fathom, "static", name, "-D", "n=5", "--limit-time", "5", "--quiet"], cwd=work, text=True,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, process_group=0)
+    for name, process in running.items():
+        message = process.communicate()[1]
+        if "built without its front end" in message:
+            print("skip %s: %s" % (name, message.strip()))
+            continue
+        problems = []
+        if process.returncode != 1 or not re.match(r"fathom static: %s: libclang (has not read|needs more than)" % name, message):
+            problems.append("exit code %d: %s" % (process.returncode, message[:400]))
+        try:
+            os.killpg(process.pid, 0)
+            problems.append("a process is left")
+        except ProcessLookupError:
+            pass
+        case("%s: ends in --limit-time, with a message" % name, problems)
+
+
 known()
+endless()
 damage()
 sys.exit(end())

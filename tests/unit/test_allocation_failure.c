@@ -690,31 +690,31 @@ static void read_trace(const char *name, fm_reader_options options)
 static void reader_of_native_traces(void **state)
 {
     (void)state;
-    read_trace("a.fathom", (fm_reader_options){.csv_header = -1});
+    read_trace("a.fathom", (fm_reader_options){0});
 }
 
 static void reader_of_compressed_text(void **state)
 {
     (void)state;
-    read_trace("b.txt.zst", (fm_reader_options){.csv_header = -1});
+    read_trace("b.txt.zst", (fm_reader_options){0});
 }
 
 static void reader_of_raw_keys(void **state)
 {
     (void)state;
-    read_trace("c.u64", (fm_reader_options){.csv_header = -1});
+    read_trace("c.u64", (fm_reader_options){0});
 }
 
 static void reader_of_csv_requests(void **state)
 {
     (void)state;
-    read_trace("d.csv.gz", (fm_reader_options){.csv_header = -1, .csv_key = "offset", .csv_size = "bytes"});
+    read_trace("d.csv.gz", (fm_reader_options){.csv_key = "offset", .csv_size = "bytes"});
 }
 
 static void reader_of_csv_strings(void **state)
 {
     (void)state;
-    read_trace("d.csv.gz", (fm_reader_options){.csv_header = -1, .csv_key = "name"});
+    read_trace("d.csv.gz", (fm_reader_options){.csv_key = "name"});
 }
 
 static fm_status measure_trace(fm_error *error)
@@ -853,7 +853,7 @@ static void readers_of_parts(void **state)
     fm_error error;
     assert_int_equal(write_sites(in_directory(path, sizeof path, "parts.fathom"), &error), FM_OK);
     for (uint32_t part = 0; part < 3; part++) {
-        fm_reader_options options = {.part = part, .parts = 3, .csv_header = -1};
+        fm_reader_options options = {.part = part, .parts = 3};
         read_part("parts.fathom", options, native[part]);
         read_part("c.u64", options, REFERENCES / 3);
     }
@@ -867,7 +867,7 @@ static void reader_by_threads(void **state)
     char path[256];
     fm_error error;
     assert_int_equal(write_sites(in_directory(path, sizeof path, "threads.fathom"), &error), FM_OK);
-    read_part("threads.fathom", (fm_reader_options){.threads = 2, .csv_header = -1}, 66000);
+    read_part("threads.fathom", (fm_reader_options){.threads = 2}, 66000);
     unlink(path);
 }
 

@@ -113,7 +113,8 @@ static void on_step(ucontext_t *context)
             bool reads = (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
             bool writes = (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
             if ((turn == 0) != reads) continue;
-            burst_kind kind = reads && writes ? BURST_MODIFY : writes ? BURST_STORE : BURST_LOAD;
+            bool modifies = reads && writes; /* a load and a store */
+            burst_kind kind = reads ? BURST_LOAD : BURST_STORE;
             uint32_t size = operand->size / 8;
             uint64_t address = value_of(context, operand->mem.base) +
                                (operand->mem.disp.has_displacement ? (uint64_t)operand->mem.disp.value : 0);
@@ -181,13 +182,15 @@ static void on_step(ucontext_t *context)
             }
             case ZYDIS_MNEMONIC_MASKMOVDQU:
             case ZYDIS_MNEMONIC_VMASKMOVDQU:
-                kind = BURST_MODIFY;
+                kind = BURST_LOAD;
+                modifies = true;
                 size = 16;
                 break;
             default:
                 break;
             }
             judge(rip, address, size, kind);
+            if (modifies) judge(rip, address, size, BURST_STORE);
         }
 }
 

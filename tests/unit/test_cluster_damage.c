@@ -56,7 +56,7 @@ static void *analyze(void *context)
 /* All ranks; the profile of rank 0, or NULL and a status. */
 static fm_profile *run(fm_cluster_work *work, fm_status *status)
 {
-    static const fm_reader_options reading = {.csv_header = -1};
+    static const fm_reader_options reading = {0};
     fm_local_cluster *cluster;
     rank ranks[RANKS] = {0};
     pthread_t threads[RANKS];

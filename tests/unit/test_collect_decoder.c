@@ -87,7 +87,7 @@ static size_t make_accesses(uint32_t block, access_told *accesses, size_t count,
         accesses[i] = (access_told){.code = 0x400000 + block * 0x100 + i * 4,
                                     /* some blocks have larger ones than kernels like */
                                     .size = (unsigned)(1 + next_random(seed) % (block % 5 ? 255 : 512)),
-                                    .kind = (unsigned)(next_random(seed) % 3),
+                                    .kind = (unsigned)(next_random(seed) % 2),
                                     .shared = block % 2 && in_eight > 0 && next_random(seed) % 2};
         if (accesses[i].shared) {
             accesses[i].word = (unsigned)(next_random(seed) % in_eight);
@@ -161,8 +161,7 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
                 make_addresses(accesses[b], counts[b], word_count, round % 3 == 1, words, addresses, &seed);
             for (size_t i = 0; i < count; i++) {
                 const access_told *access = &accesses[b][i];
-                bool wanted =
-                    (access->kind != FM_KIND_STORE && loads) || (access->kind != FM_KIND_LOAD && stores);
+                bool wanted = access->kind == FM_KIND_LOAD ? loads : stores;
                 if (addresses[i] == 0 || !wanted) continue;
                 if (no_stack && addresses[i] >= STACK_LOW && addresses[i] < STACK_HIGH) {
                     left_out++;
@@ -338,7 +337,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     gotten expected;
     gotten_create(&expected);
     uint64_t seed = 11, left_out = 0, page = 0x400;
-    static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16, 0, 4, 8, 0};
+    static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 32, 0, 1, 2, 4, 8, 16, 32, 0};
     put_module(chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x440000, "/nowhere/program");
     put_stack(chunk, 2);
     put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
@@ -350,7 +349,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
                 put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
                 continue;
             }
-            unsigned code = (unsigned)(1 + next_random(&seed) % 15);
+            unsigned code = (unsigned)(1 + next_random(&seed) % FM_ACCESS_STORE_RANGE);
             if (sizes[code] == 0 && dice > 6) code = FM_ACCESS_LOAD_8;
             uint64_t address = next_random(&seed) % 0x40000, size = sizes[code];
             uint64_t place = next_random(&seed) % 64 * 37 % 4096;
@@ -367,7 +366,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
             size_t row = expected.count++;
             expected.address[row] = address;
             expected.size[row] = (uint32_t)size;
-            expected.kind[row] = code < 7 ? FM_KIND_LOAD : code < 13 ? FM_KIND_STORE : FM_KIND_MODIFY;
+            expected.kind[row] = code <= FM_ACCESS_LOAD_RANGE ? FM_KIND_LOAD : FM_KIND_STORE;
             expected.site[row] = page * 4096 + place - 1;
         }
         assert_int_equal(bench_compiler(self, 2), FM_OK);

@@ -32,8 +32,7 @@ typedef struct written {
 
 static fm_reader_options options_of(const written *trace, unsigned threads)
 {
-    fm_reader_options options = {
-        .format = trace->format, .fetches = FM_FETCHES_ALL, .csv_header = -1, .threads = threads};
+    fm_reader_options options = {.format = trace->format, .fetches = FM_FETCHES_ALL, .threads = threads};
     if (strcmp(trace->format, "csv") == 0) {
         options.csv_key = "offset";
         options.csv_size = trace->length ? "size" : NULL;
@@ -280,6 +279,61 @@ static void wrong_lines(void **state)
     }
 }
 
+/* All lines of a trace end in a carriage return alone, as on old Macintoshes. */
+static void end_in_returns(written *trace)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < trace->size; i++)
+        if (trace->text[i] != '\r') trace->text[size++] = trace->text[i] == '\n' ? '\r' : trace->text[i];
+    trace->size = size;
+}
+
+static void lines_that_end_in_returns(void **state)
+{
+    (void)state;
+    const size_t step = test_stride() > 1 ? 3 : 1;
+    uint64_t random = 23;
+    for (size_t i = 0; i < 24; i += step) {
+        const oddity odd = i / 8 == 0   ? PLAIN
+                           : i / 8 == 1 ? SOME_ODD
+                           : i % 4 == 0 ? STRINGS
+                           : i % 4 == 1 ? QUOTES
+                                        : PLAIN;
+        const size_t count = (i % 8 < 4 ? 1 : 40000 / step) + next_random(&random) % 3;
+        const size_t wrong =
+            i / 4 % 2 && i / 8 < 2 ? (size_t)next_random(&random) % (40000 / step) : SIZE_MAX;
+        written trace = write_trace(formats[i % 4], count, odd, wrong, false, &random);
+        end_in_returns(&trace);
+        try_all_ways(&trace, odd == STRINGS && i % 8 >= 4);
+        written_free(&trace);
+    }
+}
+
+/* One line ends in another way than all before it: said, whoever reads it, and nothing behind it is read. */
+static void mixed_line_ends(void **state)
+{
+    (void)state;
+    const size_t step = test_stride() > 1 ? 3 : 1, count = 60000 / step;
+    uint64_t random = 29;
+    for (size_t i = 0; i < 32; i += step) {
+        written trace =
+            write_trace(formats[i % 4], count, PLAIN, SIZE_MAX, i / 16 == 1 && i % 4 == 1, &random);
+        const bool returns = i / 4 % 2;
+        if (returns) end_in_returns(&trace);
+        /* One line is one reference; the header of a table is none. */
+        const size_t other = 1 + (size_t)next_random(&random) % (i / 8 % 2 ? 40 : count - 3),
+                     header = strcmp(trace.format, "csv") == 0;
+        char *end = trace.text;
+        for (size_t line = 0; line <= other + header; line++)
+            end = (char *)memchr(end, returns ? '\r' : '\n', (size_t)(trace.text + trace.size - end)) + 1;
+        end[-1] = returns ? '\n' : '\r';
+        trace.wrong = other;
+        trace.line = other + header + 1;
+        try_all_ways(&trace, false);
+        written_free(&trace);
+    }
+}
+
 static void stretches(void **state)
 {
     (void)state;
@@ -367,6 +421,8 @@ int main(void)
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(strings_and_quotes),
         cmocka_unit_test(wrong_lines),
+        cmocka_unit_test(lines_that_end_in_returns),
+        cmocka_unit_test(mixed_line_ends),
         cmocka_unit_test(stretches),
         cmocka_unit_test(long_lines),
         cmocka_unit_test(closed_early),

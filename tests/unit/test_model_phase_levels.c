@@ -115,7 +115,7 @@ static fm_phase_level level_of(const fm_phases *phases, size_t level)
 /* Distinct blocks of a stretch, naively. */
 static uint64_t distinct_in(const made *from, uint64_t first, uint64_t end)
 {
-    enum { BLOCKS = 100000 };
+    enum { BLOCKS = 200000 };
     static bool seen[BLOCKS];
     uint64_t distinct = 0;
     memset(seen, 0, sizeof seen);
@@ -324,6 +324,18 @@ static void test_one_level(void **state)
     expect_trace(&trace, 1);
 }
 
+/* Phases of more data than is held of either side of a boundary: the tables of the search are full. */
+static void test_large_phases(void **state)
+{
+    (void)state;
+    for (uint64_t other = 0; other <= 100000; other += 100000) {
+        made trace = {.state = other};
+        sweep(&trace, 1, 0, 70000, 400000);
+        scatter(&trace, 1, other, 70000, 400000);
+        expect_trace(&trace, 1);
+    }
+}
+
 /* Nothing changes but the shares of first touches, slowly: one phase, whatever the seed. */
 static void test_random_is_one_phase(void **state)
 {
@@ -414,7 +426,7 @@ int main(void)
         cmocka_unit_test(test_beside_rounds),       cmocka_unit_test(test_one_level),
         cmocka_unit_test(test_random_is_one_phase), cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_given_threshold),     cmocka_unit_test(test_tiny_traces),
-        cmocka_unit_test(test_restless_trace),
+        cmocka_unit_test(test_restless_trace),      cmocka_unit_test(test_large_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * manuals; what a kernel that is played here allows. */
 #define _GNU_SOURCE
 #include "sample/pmu_plan.h"
+#include "unit/build_parts.h"
 #include "unit/pmu_tree.h"
 
 #include <errno.h>
@@ -74,14 +75,7 @@ static int with_model(const char *model, bool amd, const wanted *events, uint32_
 static void models(void **state)
 {
     (void)state;
-    char parts[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", parts, sizeof parts - 32);
-    assert_true(length > 0);
-    parts[length] = '\0';
-    *strrchr(parts, '/') = '\0';
-    strcat(parts, "/../../lib/fathom");
-    setenv("FATHOM_PARTS", parts, 1);
-    if (!fm_pfm_load(NULL)) {
+    if (!use_build_parts(FM_PFM_FILE)) {
         print_message("SKIP: this build has no libpfm4\n");
         skip();
     }

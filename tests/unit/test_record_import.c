@@ -128,7 +128,7 @@ static void parts_and_compressed(void **state)
         uint64_t *keys = write_records(&cases[c], path, MOST, cases[c].bytes / 2);
         size_t count = 0;
         for (uint32_t part = 0; part < PARTS; part++) {
-            const fm_reader_options options = {.part = part, .parts = PARTS, .csv_header = -1};
+            const fm_reader_options options = {.part = part, .parts = PARTS};
             fm_reader *reader;
             fm_batch batch;
             fm_error error;

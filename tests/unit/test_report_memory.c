@@ -152,7 +152,7 @@ static void every_request_is_refused(void **state)
 {
     (void)state;
     if (!fm_report_available()) {
-        print_message("SKIP: this build has no report page (made without npm)\n");
+        print_message("SKIP: this build has no report page (made with FATHOM_REPORT=OFF)\n");
         skip();
     }
     fm_error error;

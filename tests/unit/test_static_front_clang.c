@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front end for C and C++ as the library sees it: a module that is not there, broken, or of another time;
  * and a region that comes from it (tests/static has the sources that it must understand). */
+#include "base/clock.h"
 #include "static/front/front.h"
 #include "static/front/front_child.h"
 #include "static/front/front_clang.h"
 #include "static/region/region_text.h"
+#include "unit/build_parts.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -87,20 +91,10 @@ static void test_region(void **state)
     size_t size;
     fm_region *region;
     (void)state;
-    unsetenv("FATHOM_PARTS");
-    /* Tests are in build/tests/unit, modules in build/lib/fathom. */
-    char self[4096], parts[4200];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    assert_true(length > 0);
-    self[length] = '\0';
-    for (int i = 0; i < 3; i++) *strrchr(self, '/') = '\0';
-    snprintf(parts, sizeof parts, "%s/lib/fathom/" FM_CLANG_FILE, self);
-    if (access(parts, R_OK) != 0) {
+    if (!use_build_parts(FM_CLANG_FILE)) {
         printf("SKIP: this build has no front end for C and C++ (libclang)\n");
         skip();
     }
-    *strrchr(parts, '/') = '\0';
-    setenv("FATHOM_PARTS", parts, 1);
     assert_int_equal(read_source(&error, &text, &size), FM_OK);
     assert_int_equal(strlen(text), size);
     assert_int_equal(fm_region_parse(&region, text, size, "a.fir", &error), FM_OK);
@@ -148,28 +142,101 @@ static fm_status talks(const fm_clang_request *request, char **text, size_t *siz
     return FM_OK;
 }
 
+/* As an #include of a pipe that nobody writes to. */
+static fm_status waits(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+{
+    (void)request, (void)text, (void)size, (void)error;
+    for (;;) pause();
+    return FM_OK;
+}
+
+/* As an #include of /dev/zero. */
+static fm_status grows(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+{
+    (void)request, (void)text, (void)size, (void)error;
+    enum { PIECE = 1 << 20 };
+    for (char *piece; (piece = malloc(PIECE)) != NULL;) {
+        memset(piece, 1, PIECE);
+        usleep(1000);
+    }
+    return FM_E_NOMEM;
+}
+
+/* It has answered by half, and does not go on. */
+static fm_status lies(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+{
+    (void)error;
+    *size = (size_t)1 << 40;
+    *text = strdup(request->path);
+    return FM_OK;
+}
+
+static void nothing_is_left(void)
+{
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child, dead or alive */
+    assert_int_equal(errno, ECHILD);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    const fm_clang_request request = {.path = "a.c"};
+    const fm_front_limits short_time = {0.2, UINT64_C(1) << 40}, little = {60, 64 << 20};
+    fm_clang_module front = {FM_CLANG_INTERFACE, waits};
+    fm_error error;
+    char *text;
+    size_t size;
+    const double began = fm_now();
+    assert_int_equal(fm_front_in_child(&front, &request, &short_time, &text, &size, &error), FM_E_LIMIT);
+    assert_non_null(strstr(error.reason, "0.2 s"));
+    assert_string_equal(error.path, "a.c");
+    assert_null(text);
+    nothing_is_left();
+    front.region = grows;
+    assert_int_equal(fm_front_in_child(&front, &request, &little, &text, &size, &error), FM_E_LIMIT);
+    assert_non_null(strstr(error.reason, "more than 64 MiB"));
+    assert_null(text);
+    nothing_is_left();
+    assert_true(fm_now() - began < 50);
+    front.region = lies;
+    assert_int_not_equal(fm_front_in_child(&front, &request, &little, &text, &size, &error), FM_OK);
+    assert_null(text);
+    nothing_is_left();
+}
+
+static void test_limits_chosen(void **state)
+{
+    (void)state;
+    const fm_front_limits usual = fm_front_limits_choose(0, 0), given = fm_front_limits_choose(7, 9);
+    assert_true(usual.seconds == 60);
+    assert_true(usual.bytes > 0 && usual.bytes <= UINT64_C(4) << 30);
+    assert_true(given.seconds == 7);
+    assert_int_equal(given.bytes, 9);
+}
+
 static void test_child(void **state)
 {
     (void)state;
+    const fm_front_limits usual = fm_front_limits_choose(0, 0);
     const fm_clang_request request = {.path = "a.c"};
     fm_clang_module front = {FM_CLANG_INTERFACE, dies};
     fm_error error;
     char *text;
     size_t size;
-    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_E_UNSUPPORTED);
+    assert_int_equal(fm_front_in_child(&front, &request, &usual, &text, &size, &error), FM_E_UNSUPPORTED);
     assert_non_null(strstr(error.reason, "libclang ended by signal 9"));
     assert_string_equal(error.path, "a.c");
     assert_null(text);
     front.region = leaves;
-    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_E_UNSUPPORTED);
+    assert_int_equal(fm_front_in_child(&front, &request, &usual, &text, &size, &error), FM_E_UNSUPPORTED);
     assert_non_null(strstr(error.reason, "before it had read"));
     front.region = refuses;
-    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_E_FORMAT);
+    assert_int_equal(fm_front_in_child(&front, &request, &usual, &text, &size, &error), FM_E_FORMAT);
     assert_int_equal(error.offset, 7);
     assert_string_equal(error.reason, "no");
-    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, NULL), FM_E_FORMAT);
+    assert_int_equal(fm_front_in_child(&front, &request, &usual, &text, &size, NULL), FM_E_FORMAT);
     front.region = talks;
-    assert_int_equal(fm_front_in_child(&front, &request, &text, &size, &error), FM_OK);
+    assert_int_equal(fm_front_in_child(&front, &request, &usual, &text, &size, &error), FM_OK);
     assert_int_equal(size, 1 << 20);
     assert_int_equal(strspn(text, "x"), 1 << 20);
     free(text);
@@ -178,10 +245,8 @@ static void test_child(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_child),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_region),
+        cmocka_unit_test(test_child),   cmocka_unit_test(test_limits), cmocka_unit_test(test_limits_chosen),
+        cmocka_unit_test(test_missing), cmocka_unit_test(test_broken), cmocka_unit_test(test_region),
     };
     return cmocka_run_group_tests(tests, begin, finish);
 }

@@ -159,6 +159,9 @@ static bool judge_row(const fm_row_plan *plan, const char *line, const char *sto
     if (plan->delimiter != '\n' &&
         (stop + 1 - line > LONGEST_ROW || memchr(line, '"', (size_t)(stop - line))))
         return false;
+    /* A carriage return is the end of a line, or nothing for a kernel. */
+    const char *within = memchr(line, '\r', (size_t)(stop - line));
+    if (within && within + 1 < stop) return false;
     for (const char *from = line, *end;; from = end + 1, column++) {
         end = memchr(from, plan->delimiter, (size_t)(stop - from));
         const bool last = end == NULL;

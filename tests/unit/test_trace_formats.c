@@ -157,12 +157,99 @@ static void text_many_lines(void **state)
     free(text);
 }
 
+#define MARK "\xef\xbb\xbf"
+
+/* Byte order marks at the beginning, and of files that were put together, are no part of a key. */
+static void byte_order_marks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+    } cases[] = {
+        {"text", MARK MARK "10\n" MARK "20\n" MARK MARK "30\n"},
+        {"text", MARK "10\r" MARK "20\r30\r"},
+        {"csv", MARK MARK "key,x\n" MARK "10,1\n20,2\n" MARK "\"30\",2\n"},
+        {"csv", "x,key\n" MARK "1,10\n" MARK "2,20\n3,30\n"},
+        {"din", MARK MARK "0 a\n" MARK "1 14\n" MARK "0 1e\n"},
+        {"lackey", MARK " L a,4\n" MARK " S 14,4\n" MARK "==1== a message\n" MARK " M 1e,4\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gathered all;
+        gather_text(&all, cases[i].format, cases[i].text, NULL);
+        if (all.status != FM_OK) fail_msg("%s: %s", cases[i].text, all.message);
+        ASSERT_KEYS(all, 10, 20, 30);
+        assert_int_equal(all.info.string_keys, 0);
+        gathered_free(&all);
+    }
+    gathered all;
+    gather_text(&all, "text", MARK "key\n" MARK "key\nkey\n", NULL);
+    assert_int_equal(all.info.string_keys, 1);
+    gathered_free(&all);
+    gather_text(&all, "text",
+                MARK "\xff\xfe"
+                     "1",
+                NULL);
+    assert_int_equal(all.opened, FM_E_FORMAT);
+    assert_non_null(
+        strstr(all.message, "byte 3: expected UTF-8 or ASCII, found the byte order mark of UTF-16"));
+}
+
+/* Carriage returns that end lines, or nothing: in every format, where kernels read and where they do not. */
+static void carriage_returns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *text;
+        uint64_t wrong; /* the line that is refused; 0: read as 10 20 30 */
+    } cases[] = {
+        {"text", "10\r20\r30\r", 0},
+        {"text", "10\r20\r\r30", 0},
+        {"text", "\r\r10\r20\r30", 0},
+        {"text", "10\r\n20\r\r\n\r\n30\r", 0},
+        {"text", "10\n20\n \r30\n", 0},
+        {"text", "10\n20\r30\n", 2},
+        {"text", "10\r20\n30\r", 2},
+        {"text", "10\n20\r30\r40\r", 2},
+        {"csv", "key,x\r10,1\r20,\"a\rb\"\r30,3\r", 0},
+        {"csv", "x,key\r\n1,10\r\n\"a\rb\",20\r\n3,30\r\n", 0},
+        {"csv", "\"a\rb\",key\n1,10\n2,20\n3,30\n", 0},
+        {"csv", "key,x\n10,1\r20,2\n30,3\n", 2},
+        {"csv", "x,key\n1,10\na\r2,20\n3,30\n", 3},
+        {"csv", "key,x\n10,1\n20,1\r\"30\",2\n40,4\n", 3},
+        {"csv", "key,x\r10,1\r20,2\n30,3\r", 3},
+        {"din", "0 a\r1 14\r0 1e\r", 0},
+        {"din", "0 a comment\r1 14 other\r0 1e\r", 0},
+        {"din", "0 a\n1 14\r0 1e\n", 2},
+        {"din", "0 a\n1 14 comment\r0 1e\n", 2},
+        {"din", "0 a\n1\r14\n", 2},
+        {"lackey", "==1== a message\r L a,4\r S 14,4\r M 1e,4\r", 0},
+        {"lackey", " L a,4\n S 14,4\r M 1e,4\n", 2},
+        {"lackey", " L a,4\n==1== a message\r M 1e,4\n", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (unsigned threads = 0; threads <= 2; threads += 2) {
+            gathered all;
+            gather_text(&all, cases[i].format, cases[i].text, &(fm_reader_options){.threads = threads});
+            if (cases[i].wrong) {
+                char wanted[64];
+                snprintf(wanted, sizeof wanted, "line %u: lines end in different ways",
+                         (unsigned)cases[i].wrong);
+                if (all.status != FM_E_FORMAT || !strstr(all.message, wanted))
+                    fail_msg("%s: %s", cases[i].text, all.message);
+            } else {
+                if (all.status != FM_OK) fail_msg("%s: %s", cases[i].text, all.message);
+                ASSERT_KEYS(all, 10, 20, 30);
+            }
+            gathered_free(&all);
+        }
+}
+
 static void csv_columns(void **state)
 {
     (void)state;
-    static const char table[] = "time,\"the key\",size\n1,10,4\n2,0x20,8\r\n\n3,\"30\",0\n";
+    static const char table[] = "time,\"the offset\",size\n1,10,4\n2,0x20,8\r\n\n3,\"30\",0\n";
     gathered all;
-    fm_reader_options options = {.csv_header = -1, .csv_key = "the key", .csv_size = "size"};
+    fm_reader_options options = {.csv_key = "the offset", .csv_size = "size"};
     gather_text(&all, "csv", table, &options);
     assert_int_equal(all.status, FM_OK);
     ASSERT_KEYS(all, 10, 0x20, 30);
@@ -172,14 +259,14 @@ static void csv_columns(void **state)
     assert_int_equal(all.size[1], 8);
     assert_int_equal(all.size[2], 0);
     gathered_free(&all);
-    options = (fm_reader_options){
-        .csv_header = -1, .csv_key = "2", .csv_size = "3", .csv_key_unit = 512, .csv_size_unit = 1024};
+    options =
+        (fm_reader_options){.csv_key = "2", .csv_size = "3", .csv_key_unit = 512, .csv_size_unit = 1024};
     gather_text(&all, "csv", table, &options);
     assert_int_equal(all.status, FM_OK);
     ASSERT_KEYS(all, 5120, 0x20 * 512, 30 * 512);
     assert_int_equal(all.size[1], 8192);
     gathered_free(&all);
-    options = (fm_reader_options){.csv_header = -1};
+    options = (fm_reader_options){0};
     gather_text(&all, "csv", table, &options); /* its name tells the key */
     ASSERT_KEYS(all, 10, 0x20, 30);
     assert_true(all.info.key_found);
@@ -204,44 +291,44 @@ static void csv_key_not_said(void **state)
         int header;
     } cases[] = {
         /* The names people use, with units, in any case, at any place. */
-        {"version,time,op,size,lbn\n1,2,3,4,5\n", 5, true, NULL, -1},
-        {"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n1,a,3,R,5,6,7\n", 5, true, NULL, -1},
-        {"device_id,opcode,offset,length,timestamp\n1,R,3,4,5\n", 3, true, NULL, -1},
+        {"version,time,op,size,lbn\n1,2,3,4,5\n", 5, true, NULL, 0},
+        {"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n1,a,3,R,5,6,7\n", 5, true, NULL, 0},
+        {"device_id,opcode,offset,length,timestamp\n1,R,3,4,5\n", 3, true, NULL, 0},
         {"timestamp;anonymized key;key size;value size;client id;operation;TTL\n1;2;3;4;5;get;7\n", 2, true,
-         NULL, -1},
-        {"time,obj_id,obj_size\n1,2,3\n", 2, true, NULL, -1},
-        {"TIME,OBJ_ID\n1,2\n", 2, true, NULL, -1},
-        {"time,ObjectId\n1,2\n", 2, true, NULL, -1},
-        {"time\tByteOffset (KiB)\n1\t2\n", 2, true, NULL, -1},
-        {"time,offset_in_bytes,bytes\n1,2,3\n", 2, true, NULL, -1},
-        {"id,LBA\n1,2\n", 2, true, NULL, -1},
-        {"time,id\n1,2\n", 2, true, NULL, -1},
-        {"time,\"start sector\",sectors\n1,2,3\n", 2, true, NULL, -1},
+         NULL, 0},
+        {"time,obj_id,obj_size\n1,2,3\n", 2, true, NULL, 0},
+        {"TIME,OBJ_ID\n1,2\n", 2, true, NULL, 0},
+        {"time,ObjectId\n1,2\n", 2, true, NULL, 0},
+        {"time\tByteOffset (KiB)\n1\t2\n", 2, true, NULL, 0},
+        {"time,offset_in_bytes,bytes\n1,2,3\n", 2, true, NULL, 0},
+        {"id,LBA\n1,2\n", 2, true, NULL, 0},
+        {"time,id\n1,2\n", 2, true, NULL, 0},
+        {"time,\"start sector\",sectors\n1,2,3\n", 2, true, NULL, 0},
         {"user,url\nann,x\nbob,y\n", 2, true, NULL,
-         -1},                              /* no number anywhere: the name tells that it is a header */
-        {"time,key\n", 2, true, NULL, -1}, /* and nothing behind it */
-        {"\n\r\n\ntime,key\n\n1,2\n", 2, true, NULL, -1},
+         0},                              /* no number anywhere: the name tells that it is a header */
+        {"time,key\n", 2, true, NULL, 0}, /* and nothing behind it */
+        {"\n\r\n\ntime,key\n\n1,2\n", 2, true, NULL, 0},
         /* One column only, or one besides the size. */
-        {"1\n2\n", 1, false, NULL, -1},
-        {"words\n2\n", 1, false, NULL, -1},
-        {"a\nb\n", 1, false, NULL, -1},
-        {"1,2\n3,4\n", 1, false, "2", -1},
-        {"1,2\n3,4\n", 2, false, "1", -1},
-        {"bytes,what\n3,4\n", 2, false, "bytes", -1},
+        {"1\n2\n", 1, false, NULL, 0},
+        {"words\n2\n", 1, false, NULL, 0},
+        {"a\nb\n", 1, false, NULL, 0},
+        {"1,2\n3,4\n", 1, false, "2", 0},
+        {"1,2\n3,4\n", 2, false, "1", 0},
+        {"bytes,what\n3,4\n", 2, false, "bytes", 0},
         /* Not plain. */
-        {"1,2\n3,4\n", 0, false, NULL, -1},
-        {"5,\n6,\n", 0, false, NULL, -1},
-        {"a title\n1,2\n", 0, false, NULL, -1},
-        {"time,op,size\n1,2,3\n", 0, false, NULL, -1},
-        {"key,offset\n1,2\n", 0, false, NULL, -1},
-        {"key1,key2\n1,2\n", 0, false, NULL, -1},
-        {"key 1,key 2\n1,2\n", 0, false, NULL, -1},
-        {"time,client_ip_address\n1,2\n", 0, false, NULL, -1},
-        {"src_addr,dst_addr\n1,2\n", 0, false, NULL, -1},
-        {"time,request_id\n1,2\n", 0, false, NULL, -1},
-        {"time,key_size\n1,2\n", 0, false, NULL, -1},
-        {"time,key\n1,2\n", 0, false, NULL, 0}, /* said to be no header */
-        {"1,2,3\n4,5,6\n", 0, false, "2", -1},
+        {"1,2\n3,4\n", 0, false, NULL, 0},
+        {"5,\n6,\n", 0, false, NULL, 0},
+        {"a title\n1,2\n", 0, false, NULL, 0},
+        {"time,op,size\n1,2,3\n", 0, false, NULL, 0},
+        {"key,offset\n1,2\n", 0, false, NULL, 0},
+        {"key1,key2\n1,2\n", 0, false, NULL, 0},
+        {"key 1,key 2\n1,2\n", 0, false, NULL, 0},
+        {"time,client_ip_address\n1,2\n", 0, false, NULL, 0},
+        {"src_addr,dst_addr\n1,2\n", 0, false, NULL, 0},
+        {"time,request_id\n1,2\n", 0, false, NULL, 0},
+        {"time,key_size\n1,2\n", 0, false, NULL, 0},
+        {"time,key\n1,2\n", 0, false, NULL, FM_CSV_HEADER_NO}, /* said to be no header */
+        {"1,2,3\n4,5,6\n", 0, false, "2", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fm_reader_options options = {.csv_header = cases[i].header, .csv_size = cases[i].size};
@@ -250,7 +337,7 @@ static void csv_key_not_said(void **state)
         if (cases[i].column == 0) {
             if (all.opened != FM_E_ARGUMENT) fail_msg("taken: %s", cases[i].table);
             assert_non_null(strstr(all.message, "which column is the key?"));
-            assert_non_null(strstr(all.message, "--key "));
+            assert_non_null(strstr(all.message, "csv_key "));
             continue;
         }
         if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
@@ -265,7 +352,7 @@ static void csv_key_not_said(void **state)
     assert_int_equal(all.count, 2);
     assert_non_null(strstr(all.message, "line 3: expected no more columns than in the first row, found 2"));
     gathered_free(&all);
-    fm_reader_options first = {.csv_header = -1, .csv_key = "1"};
+    fm_reader_options first = {.csv_key = "1"};
     gather_text(&all, "csv", "1\n2,3\n", &first);
     ASSERT_KEYS(all, 1, 2);
     gathered_free(&all);
@@ -281,20 +368,20 @@ static void csv_units_not_said(void **state)
         const char *wanted; /* NULL: it is read */
     } cases[] = {
         {"lba,size\n1,512\n", 0, 0, "column 'lba' counts"},
-        {"lba,size\n1,512\n", 0, 1, "--key-unit (512"},
+        {"lba,size\n1,512\n", 0, 1, "csv_key_unit (512"},
         {"lba,size\n1,512\n", 512, 0, NULL},
         {"lba,size\n1,512\n", 1, 0, NULL},
-        {"start_sector,sectors\n1,512\n", 0, 0, "--key-unit and --size-unit (512"},
-        {"start_sector,sectors\n1,512\n", 512, 0, "--size-unit (512"},
+        {"start_sector,sectors\n1,512\n", 0, 0, "csv_key_unit and csv_size_unit (512"},
+        {"start_sector,sectors\n1,512\n", 512, 0, "csv_size_unit (512"},
         {"start_sector,sectors\n1,512\n", 512, 512, NULL},
-        {"offset,block_count\n1,512\n", 0, 0, "--size-unit (512"},
+        {"offset,block_count\n1,512\n", 0, 0, "csv_size_unit (512"},
         {"offset,block_size\n1,512\n", 0, 0, NULL},
         {"offset (KiB),size\n1,512\n", 0, 0, "column 'offset (KiB)' counts"},
         {"offset,size\n1,512\n", 0, 0, NULL},
         {"block offset in bytes,bytes\n1,512\n", 0, 0, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fm_reader_options options = {.csv_header = 1,
+        fm_reader_options options = {.csv_header = FM_CSV_HEADER_YES,
                                      .csv_key = "1",
                                      .csv_size = "2",
                                      .csv_key_unit = cases[i].key_unit,
@@ -319,11 +406,182 @@ static void csv_units_not_said(void **state)
     gathered_free(&all);
 }
 
+/* An identity has no range: a size beside it is refused, unless it is said to be an address. */
+static void csv_identities_with_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *table, *key;
+        const char *wanted; /* NULL: it is read */
+    } cases[] = {
+        {"obj_id,obj_size\n1,2\n", NULL, "column 'obj_id' is an identity"},
+        {"id,size\n1,2\n", "id", "column 'id' is an identity"},
+        {"key,size\n1,2\n", "1", "column 'key' is an identity"},
+        {"object,size\n1,2\n", NULL, "column 'object' is an identity"},
+        {"ObjectHash,size\n1,2\n", NULL, "column 'ObjectHash' is an identity"},
+        {"url,size\n1,2\n", NULL, "column 'url' is an identity"},
+        {"content hash,size\n1,2\n", "1", "column 'content hash' is an identity"},
+        {"block_hash,size\n1,2\n", "1", "column 'block_hash' is an identity"},
+        {"request-id,size\n1,2\n", "1", "column 'request-id' is an identity"},
+        {"offset,size\n18000000000000000000,2\n", NULL, NULL},
+        {"Address,size\n1,2\n", NULL, NULL},
+        {"byte offset,size\n1,2\n", NULL, NULL},
+        {"position,size\n1,2\n", "1", NULL}, /* nobody knows */
+        {"where,size\n9223372036854775808,2\n", "1", "9223372036854775808 in column 1 is no address"},
+        {"where,size\n18446612682702848000,2\n", "1", NULL}, /* of a kernel */
+        {"1,2\n5,2\n12345678901234567890,1\n", "1", "12345678901234567890 in column 1 is no address"},
+        {"block_id,size\n1,2\n", "1", "counts sectors, blocks"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fm_reader_options options = {.csv_key = cases[i].key, .csv_size = "2"};
+        gathered all;
+        gather_text(&all, "csv", cases[i].table, &options);
+        if (!cases[i].wanted) {
+            if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
+            assert_false(all.info.key_identity);
+            gathered_free(&all);
+            continue;
+        }
+        if (all.opened != FM_E_ARGUMENT || !strstr(all.message, cases[i].wanted))
+            fail_msg("%s: %s", cases[i].table, all.message);
+        options.csv_key_unit = 1; /* whoever says so */
+        gather_text(&all, "csv", cases[i].table, &options);
+        if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
+        gathered_free(&all);
+        options = (fm_reader_options){.csv_key = cases[i].key ? cases[i].key : "1"}; /* alone it is a key */
+        gather_text(&all, "csv", cases[i].table, &options);
+        if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
+        gathered_free(&all);
+    }
+}
+
+/* Keys of several columns: equal where all of them are, numbers and text alike. */
+static void csv_keys_of_several_columns(void **state)
+{
+    (void)state;
+    static const char table[] = "rel,fork,block,bytes\n"
+                                "a,main,1,4\na,fsm,1,4\nb,main,1,4\n7,main,1,4\n007,\"main\",0x1,4\n"
+                                "am,ain,1,4\na,main,2,4\n\"a\",main,1,4\n";
+    enum { ROWS = 8 };
+    static const size_t same_as[ROWS] = {0, 1, 2, 3, 3, 5, 6, 0};
+    static const char *const keys[] = {"rel,fork,block", "1,2,3", "block,1,fork"};
+    for (unsigned threads = 0; threads <= 3; threads += 3)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            gathered all;
+            fm_reader_options options = {
+                .csv_key = keys[k], .csv_header = FM_CSV_HEADER_YES, .threads = threads};
+            gather_text(&all, "csv", table, &options);
+            if (all.status != FM_OK) fail_msg("%s: %s", keys[k], all.message);
+            assert_int_equal(all.count, ROWS);
+            for (size_t i = 0; i < ROWS; i++)
+                for (size_t j = 0; j < ROWS; j++)
+                    assert_int_equal(all.address[i] == all.address[j], same_as[i] == same_as[j]);
+            assert_int_equal(all.info.string_keys, 6);
+            assert_int_equal(all.info.key_columns, 3);
+            assert_true(all.info.key_identity);
+            gathered_free(&all);
+        }
+    /* With a unit the last one is a place: pages in a row lie in a row, those of others elsewhere. */
+    fm_reader_options placed = {.csv_key = "rel,fork,block", .csv_size = "bytes", .csv_key_unit = 8192};
+    gathered all;
+    gather_text(&all, "csv", table, &placed);
+    assert_int_equal(all.status, FM_OK);
+    assert_int_equal(all.address[6], all.address[0] + 8192);
+    assert_int_equal(all.address[7], all.address[0]);
+    assert_int_equal(all.address[0] % 8192, 0);
+    for (size_t i = 1; i < 6; i++) assert_true(all.address[i] >> 20 != all.address[0] >> 20);
+    assert_false(all.info.key_identity);
+    gathered_free(&all);
+    /* A name with a comma in it is one column. */
+    fm_reader_options comma = {.csv_key = "a,b"};
+    gather_text(&all, "csv", "\"a,b\",a,b\n1,2,3\n", &comma);
+    ASSERT_KEYS(all, 1);
+    gathered_free(&all);
+    static const struct {
+        const char *key, *message;
+    } wrong[] = {
+        {"rel,what", "line 1: expected a column 'what', found: rel, fork, block, bytes"},
+        {"rel,block,rel", "column 'rel' is named twice in the key"},
+        {"rel,,block", "line 1: expected a column '', found: rel, fork, block, bytes"},
+        {"1,2,3,4,5,6,7,8,9", "a key has at most 8 columns"},
+        {"1,9", "line 2: expected a key in column 9, found fewer columns"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fm_reader_options options = {.csv_key = wrong[i].key, .csv_header = FM_CSV_HEADER_YES};
+        gather_text(&all, "csv", table, &options);
+        assert_message(&all, wrong[i].message);
+        if (all.opened == FM_OK) gathered_free(&all);
+    }
+    fm_reader_options text = {.csv_key = "fork,rel", .csv_key_unit = 8192};
+    gather_text(&all, "csv", table, &text);
+    assert_message(&all, "line 2: expected a number in column 1, found 'a'");
+    gathered_free(&all);
+}
+
+/* A key that its name tells, and a column beside it that says where it is: taken as long as that one stays.
+ */
+static void csv_columns_beside_the_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *table;
+        const char *beside; /* NULL: it is read */
+        const char *together;
+        uint64_t line;
+    } cases[] = {
+        {"rel,fork,block\n1,0,5\n2,0,5\n", "rel", "rel,fork,block", 1},
+        {"rel,fork,block\n1,0,5\n1,0,6\n", NULL, NULL, 0},
+        {"DiskNumber,Offset\n0,5\n1,6\n", "DiskNumber", "DiskNumber,Offset", 1},
+        {"file name,time,offset\na,1,5\nb,2,6\n", "file name", "file name,offset", 1},
+        {"ASU,LBA\n0,5\n1,6\n", "ASU", "ASU,LBA", 1},
+        {"bucket,key\nx,5\ny,6\n", "bucket", "bucket,key", 1},
+        {"size,key\n7,5\n8,6\n", NULL, NULL, 0},
+        {"file_size,offset\n7,5\n8,6\n", NULL, NULL, 0},
+        {"device,obj_id\n0,5\n1,6\n", NULL, NULL, 0}, /* an identity is one on every device */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gathered all;
+        gather_text(&all, "csv", cases[i].table, NULL);
+        if (!cases[i].beside) {
+            if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
+            gathered_free(&all);
+            continue;
+        }
+        char wanted[128];
+        snprintf(wanted, sizeof wanted, "'%s' beside it changes; say csv_key %s for all", cases[i].beside,
+                 cases[i].together);
+        if (all.opened != FM_E_ARGUMENT || !strstr(all.message, wanted))
+            fail_msg("%s: %s", cases[i].table, all.message);
+        fm_reader_options both = {.csv_key = cases[i].together};
+        gather_text(&all, "csv", cases[i].table, &both);
+        if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
+        gathered_free(&all);
+    }
+    /* Far behind the rows that are looked at first, by one thread and by several. */
+    enum { ROWS = 200000 };
+    char *text = malloc(ROWS * 16);
+    assert_non_null(text);
+    for (unsigned threads = 0; threads <= 3; threads += 3) {
+        size_t used = (size_t)sprintf(text, "rel,block\n");
+        for (int i = 0; i < ROWS; i++)
+            used += (size_t)sprintf(text + used, "%d,%d\n", i == ROWS - 3 ? 8 : 7, i % 1000);
+        gathered all;
+        fm_reader_options options = {.threads = threads};
+        gather_text(&all, "csv", text, &options);
+        assert_int_equal(all.opened, FM_OK);
+        assert_int_equal(all.status, FM_E_ARGUMENT);
+        assert_int_equal(all.count, ROWS - 3);
+        assert_non_null(strstr(all.message, "line 199999: which columns are the key? 'block' alone"));
+        gathered_free(&all);
+    }
+    free(text);
+}
+
 static void csv_headers_and_delimiters(void **state)
 {
     (void)state;
     gathered all;
-    fm_reader_options first = {.csv_header = -1, .csv_key = "1"};
+    fm_reader_options first = {.csv_key = "1"};
     gather_text(&all, "csv", "5,6\n7,8\n", &first); /* numbers in the first row: no header */
     ASSERT_KEYS(all, 5, 7);
     gathered_free(&all);
@@ -331,16 +589,16 @@ static void csv_headers_and_delimiters(void **state)
     assert_int_equal(all.count, 3);
     assert_int_equal(all.address[0], all.address[2]);
     gathered_free(&all);
-    fm_reader_options yes = {.csv_header = 1, .csv_key = "1"};
+    fm_reader_options yes = {.csv_header = FM_CSV_HEADER_YES, .csv_key = "1"};
     gather_text(&all, "csv", "5,6\n7,8\n", &yes);
     ASSERT_KEYS(all, 7);
     gathered_free(&all);
-    fm_reader_options no = {.csv_header = 0, .csv_key = "2"};
+    fm_reader_options no = {.csv_header = FM_CSV_HEADER_NO, .csv_key = "2"};
     gather_text(&all, "csv", "a,b\n7,8\n", &no);
     assert_int_equal(all.count, 2);
     assert_int_equal(all.info.string_keys, 1);
     gathered_free(&all);
-    fm_reader_options second = {.csv_header = -1, .csv_key = "2"};
+    fm_reader_options second = {.csv_key = "2"};
     gather_text(&all, "csv", "1;\"a;b,c\";9\n2;5;6\n", &second);
     assert_int_equal(all.count, 2);
     assert_int_equal(all.address[1], 5);
@@ -348,7 +606,7 @@ static void csv_headers_and_delimiters(void **state)
     gather_text(&all, "csv", "1\t11\n2\t22", &second);
     ASSERT_KEYS(all, 11, 22);
     gathered_free(&all);
-    fm_reader_options pipe = {.csv_header = -1, .csv_key = "2", .csv_delimiter = '|'};
+    fm_reader_options pipe = {.csv_key = "2", .csv_delimiter = '|'};
     gather_text(&all, "csv", "1,1|11\n2,2|22\n", &pipe);
     ASSERT_KEYS(all, 11, 22);
     gathered_free(&all);
@@ -357,7 +615,7 @@ static void csv_headers_and_delimiters(void **state)
     assert_int_equal(all.count, 0);
     gathered_free(&all);
     /* A byte order mark belongs to no name. */
-    fm_reader_options named = {.csv_header = -1, .csv_key = "key"};
+    fm_reader_options named = {.csv_key = "key"};
     gather_text(&all, "csv", "\xef\xbb\xbfkey,x\n3,4\n", &named);
     ASSERT_KEYS(all, 3);
     gathered_free(&all);
@@ -367,7 +625,7 @@ static void csv_headers_and_delimiters(void **state)
 static void csv_quotes(void **state)
 {
     (void)state;
-    fm_reader_options second = {.csv_header = 0, .csv_key = "2"};
+    fm_reader_options second = {.csv_header = FM_CSV_HEADER_NO, .csv_key = "2"};
     gathered all;
     gather_text(&all, "csv", "\"a,\n\"\"b\"\"\",\"x\"\"y\"\n1,\"x\"\"y\"\n1,x\"y\n", &second);
     assert_int_equal(all.status, FM_OK);
@@ -410,7 +668,7 @@ static void csv_bad_rows(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char table[128];
         snprintf(table, sizeof table, "offset,length\n1,2\n%s\n3,4\n", cases[i].row);
-        fm_reader_options options = {.csv_header = -1, .csv_key = "offset", .csv_size = "length"};
+        fm_reader_options options = {.csv_key = "offset", .csv_size = "length"};
         gathered all;
         gather_text(&all, "csv", table, &options);
         assert_int_equal(all.status, FM_E_FORMAT);
@@ -418,7 +676,7 @@ static void csv_bad_rows(void **state)
         assert_message(&all, cases[i].message);
         gathered_free(&all);
     }
-    fm_reader_options wide = {.csv_header = -1, .csv_key_unit = UINT64_C(1) << 40};
+    fm_reader_options wide = {.csv_key_unit = UINT64_C(1) << 40};
     gathered all;
     gather_text(&all, "csv", "16777215\n16777216\n", &wide);
     ASSERT_KEYS(all, UINT64_C(0xFFFFFF0000000000));
@@ -431,25 +689,25 @@ static void csv_bad_options(void **state)
 {
     (void)state;
     gathered all;
-    fm_reader_options wrong = {.csv_header = -1, .csv_key = "lba"};
+    fm_reader_options wrong = {.csv_key = "lba"};
     gather_text(&all, "csv", "time,lbn,\"a \"\"b\"\"\"\n1,2,3\n", &wrong);
     assert_int_equal(all.opened, FM_E_FORMAT);
     assert_message(&all, "line 1: expected a column 'lba', found: time, lbn, a \"\"b\"\"");
     gather_text(&all, "csv", "", &wrong);
     assert_int_equal(all.opened, FM_E_FORMAT);
     assert_message(&all, "line 1: expected a column 'lba', found: an empty file");
-    fm_reader_options odd = {.csv_header = -1, .csv_key = "a \"b\""};
+    fm_reader_options odd = {.csv_key = "a \"b\""};
     gather_text(&all, "csv", "time,lbn,\"a \"\"b\"\"\"\n1,2,3\n", &odd);
     ASSERT_KEYS(all, 3);
     gathered_free(&all);
-    fm_reader_options none = {.csv_header = 0, .csv_key = "lba"};
+    fm_reader_options none = {.csv_header = FM_CSV_HEADER_NO, .csv_key = "lba"};
     gather_text(&all, "csv", "1,2\n", &none);
     assert_int_equal(all.opened, FM_E_ARGUMENT);
-    fm_reader_options zero = {.csv_header = -1, .csv_key = "0"};
+    fm_reader_options zero = {.csv_key = "0"};
     gather_text(&all, "csv", "1,2\n", &zero);
     assert_int_equal(all.opened, FM_E_ARGUMENT);
     assert_message(&all, "column number 0; expected 1 to 1048576");
-    fm_reader_options quote = {.csv_header = -1, .csv_delimiter = '"'};
+    fm_reader_options quote = {.csv_delimiter = '"'};
     gather_text(&all, "csv", "1,2\n", &quote);
     assert_int_equal(all.opened, FM_E_ARGUMENT);
 }
@@ -463,7 +721,7 @@ static void csv_long_rows(void **state)
     enum { LONGEST = 1 << 20 };
     char *text = malloc(3 * LONGEST);
     assert_non_null(text);
-    fm_reader_options options = {.csv_header = -1, .csv_key = "1"};
+    fm_reader_options options = {.csv_key = "1"};
     for (size_t over = 0; over <= 1; over++)
         for (size_t long_first = 0; long_first <= 1; long_first++) {
             /* The header, a row: names or digits, a comma, and something to ignore. */
@@ -510,7 +768,7 @@ static void csv_many_rows(void **state)
         else
             used += (size_t)sprintf(text + used, "%*zu,%zu\n", (int)(i % 23), i, i * 3);
     }
-    fm_reader_options second = {.csv_header = 0, .csv_key = "2"};
+    fm_reader_options second = {.csv_header = FM_CSV_HEADER_NO, .csv_key = "2"};
     gathered all;
     gather_text(&all, "csv", text, &second);
     assert_int_equal(all.status, FM_OK);
@@ -704,9 +962,14 @@ int main(void)
         cmocka_unit_test(text_long_lines),
         cmocka_unit_test(text_zero_byte),
         cmocka_unit_test(text_many_lines),
+        cmocka_unit_test(byte_order_marks),
+        cmocka_unit_test(carriage_returns),
         cmocka_unit_test(csv_columns),
         cmocka_unit_test(csv_key_not_said),
         cmocka_unit_test(csv_units_not_said),
+        cmocka_unit_test(csv_identities_with_sizes),
+        cmocka_unit_test(csv_keys_of_several_columns),
+        cmocka_unit_test(csv_columns_beside_the_key),
         cmocka_unit_test(csv_headers_and_delimiters),
         cmocka_unit_test(csv_quotes),
         cmocka_unit_test(csv_bad_rows),

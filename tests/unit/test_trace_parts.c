@@ -266,7 +266,7 @@ static void assert_refused(const char *path, const fm_reader_options *options, c
     assert_string_equal(error.reason, reason);
     assert_int_equal(extent.references + extent.bytes, 0);
     for (uint32_t part = 0; part < 3; part++) {
-        fm_reader_options chosen = options ? *options : (fm_reader_options){.csv_header = -1};
+        fm_reader_options chosen = options ? *options : (fm_reader_options){0};
         chosen.part = part;
         chosen.parts = 3;
         gathered all;
@@ -538,7 +538,7 @@ static void other_formats(void **state)
         char reason[128];
         snprintf(reason, sizeof reason,
                  "cannot be read in parts: traces of format %s are read from their beginning only", names[i]);
-        fm_reader_options options = {.format = names[i], .csv_header = -1};
+        fm_reader_options options = {.format = names[i]};
         assert_refused(path, &options, reason);
     }
     /* One part is the whole, of any format. */

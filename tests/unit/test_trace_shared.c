@@ -32,7 +32,7 @@ static void three_formats_one_trace(void **state)
     for (int i = 0; i < 3; i++) {
         char path[600];
         snprintf(path, sizeof path, "%s/%s", directory, names[i]);
-        gather(&all[i], path, &(fm_reader_options){.csv_header = -1});
+        gather(&all[i], path, &(fm_reader_options){0});
         assert_int_equal(all[i].status, FM_OK);
         assert_int_equal(all[i].count, 113872); /* as its README says */
         assert_memory_equal(all[i].address, all[0].address, all[0].count * sizeof(uint64_t));

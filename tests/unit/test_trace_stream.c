@@ -538,9 +538,9 @@ static void text_round_trips(void **state)
         assert_int_equal(fm_writer_finish(writer, NULL), FM_OK);
         fm_writer_close(writer);
         gathered all;
-        fm_reader_options reading = {.fetches = FM_FETCHES_ALL, .csv_header = -1};
+        fm_reader_options reading = {.fetches = FM_FETCHES_ALL};
         if (i == 0) {
-            reading.csv_key = "key";
+            reading.csv_key = "offset";
             reading.csv_size = "size";
         }
         gather(&all, path, &reading);

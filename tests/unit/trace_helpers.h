@@ -159,7 +159,7 @@ static __attribute__((unused)) void gather(gathered *all, const char *path, cons
 static __attribute__((unused)) void gather_text(gathered *all, const char *format, const char *text,
                                                 const fm_reader_options *options)
 {
-    fm_reader_options chosen = options ? *options : (fm_reader_options){.csv_header = -1};
+    fm_reader_options chosen = options ? *options : (fm_reader_options){0};
     chosen.format = format;
     const char *path = in_directory("input");
     write_file(path, text, strlen(text));

@@ -45,11 +45,11 @@ static int check_overhead(live_run *self)
 {
     const char *text = self->how->overhead;
     if (!text) return -1;
-    char *end;
-    errno = 0;
-    const double value = strtod(text, &end);
-    if (end != text && *end == '%') end++;
-    if (end == text || *end || errno || !(value > 0 && value <= 100))
+    char number[32];
+    double value;
+    const size_t length = strlen(text), digits = length && text[length - 1] == '%' ? length - 1 : length;
+    snprintf(number, sizeof number, "%.*s", (int)digits, text);
+    if (digits >= sizeof number || !cli_parse_real(number, &value) || !(value > 0 && value <= 100))
         return cli_misuse("--overhead: expected a percentage above 0 such as 2%%, found '%s'", text);
     self->options.overhead = value / 100;
     return -1;
@@ -144,7 +144,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     if (how->no_source && !how->report)
         return cli_misuse("--no-source is about the page that --report writes");
     if (how->report && !fm_report_available())
-        return cli_misuse("--report: this build has no report page (it was built without npm)");
+        return cli_misuse("--report: this build has no report page (it was built with FATHOM_REPORT=OFF)");
     code = check_program(self, command);
     if (code >= 0) return code;
     self->options.granularities = self->analysis.granularity;
@@ -463,7 +463,8 @@ static int deliver(const live_run *self)
     fm_error error;
     const cli_live_options *how = self->how;
     const fm_profile *const *profiles = (const fm_profile *const *)self->profile;
-    int code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
+    int code = cli_profiles_check(self->profile, self->analysis.count);
+    if (code < 0) code = cli_attribution_keep_caches(&self->caches, self->profile, self->analysis.count);
     if (code >= 0) return code;
     if (how->json && fm_profile_write(how->json, profiles, self->analysis.count, &error))
         code = cli_fail(&error);
@@ -520,8 +521,18 @@ static int finish(live_run *self)
     return code < 0 ? complete : code;
 }
 
+static void find_end(const live_run *self, cli_program_end *end)
+{
+    if (fm_sampled_run_processes(self->run) == 0) return;
+    fm_sampled_run_process first;
+    fm_sampled_run_process_get(self->run, 0, &first);
+    const fm_sampled_run_process last = last_program(self, first);
+    *end = (cli_program_end){.known = last.ended, .exit_code = last.exit_code, .signal = last.signal};
+}
+
 int cli_sample_live(const cli_live_options *live, const cli_estimate_options *estimate,
-                    const cli_attribution_options *attribution, uint64_t seed, char **command)
+                    const cli_attribution_options *attribution, uint64_t seed, char **command,
+                    cli_program_end *end)
 {
     live_run *self = calloc(1, sizeof *self);
     if (!self) return cli_out_of_memory();
@@ -531,6 +542,7 @@ int cli_sample_live(const cli_live_options *live, const cli_estimate_options *es
     int code = check(self, command, seed);
     if (code < 0) code = watch_run(self);
     if (code < 0) code = finish(self);
+    if (self->run) find_end(self, end);
     for (size_t i = 0; i < self->analysis.count; i++) fm_profile_destroy(self->profile[i]);
     fm_sampled_run_close(self->run);
     if (self->command != command) free(self->command);

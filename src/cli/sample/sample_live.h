@@ -3,6 +3,7 @@
 #ifndef FATHOM_CLI_SAMPLE_LIVE_H
 #define FATHOM_CLI_SAMPLE_LIVE_H
 
+#include "pass_status.h"
 #include "sample/sample_simulate.h"
 
 typedef struct cli_live_options {
@@ -71,8 +72,9 @@ typedef struct cli_live_options {
             "no debug registers: only what bursts see is known"                                              \
     }
 
-/* The whole verb, once options are parsed: the exit code. */
+/* The whole verb, once options are parsed: the exit code. end: how the program ended. */
 int cli_sample_live(const cli_live_options *live, const cli_estimate_options *estimate,
-                    const cli_attribution_options *attribution, uint64_t seed, char **command);
+                    const cli_attribution_options *attribution, uint64_t seed, char **command,
+                    cli_program_end *end);
 
 #endif

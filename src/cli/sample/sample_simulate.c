@@ -110,7 +110,7 @@ static int open_trace(simulation *self)
     fm_reader_options reading = {0};
     int code = cli_reader_options(&self->how->reading, &reading);
     if (code >= 0) return code;
-    reading.read_ahead = cli_processors() > 1;
+    reading.read_ahead = fm_analyzer_processors() > 1;
     if (fm_reader_open(&self->reader, self->how->trace, &reading, &error)) return cli_fail(&error);
     cli_trace_key_notes(self->reader, self->options.granularity);
     fm_reader_info(self->reader, &info);
@@ -170,6 +170,7 @@ static int read_trace(simulation *self, bool progress)
     }
     cli_progress_end(&self->heard.progress);
     if (code < 0) cli_trace_notes(self->reader);
+    if (code < 0) cli_trace_note_new_keys(self->reader);
     return code;
 }
 

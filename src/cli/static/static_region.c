@@ -3,6 +3,7 @@
  */
 #include "static/static_run.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static int split_parameters(cli_static_run *run, const char *all)
         *value++ = '\0';
         errno = 0;
         long long number = strtoll(value, &end, 0);
-        if (end == value || *end || errno)
+        if (end == value || *end || errno || isspace((unsigned char)value[0]))
             return cli_misuse("--param %s: expected a whole number, found '%s'", name, value);
         for (size_t i = 0; i < run->parameter_count; i++)
             if (strcmp(run->parameters[i].name, name) == 0 && run->parameters[i].value != number)
@@ -50,12 +51,15 @@ int cli_static_split(cli_static_run *run)
 
 static fm_status open_as(cli_static_run *run, bool scalars, fm_region **region, fm_error *error)
 {
+    enum { READING_LEAST = 5 }; /* seconds: a small --limit-time is about the analysis */
+    const double limit = run->options->limit;
     const fm_region_options options = {
         .language = run->options->language,
         .function = run->options->function,
         .flags = run->flags,
         .scalars = scalars,
         .assumptions = run->assumptions,
+        .most_seconds = limit > READING_LEAST ? limit : READING_LEAST,
     };
     return fm_region_open(region, run->path, &options, error);
 }

@@ -79,7 +79,7 @@ fm_status fm_gpu_batches_open(fm_gpu_batches *self, const fm_gpu_module *module,
     self->setup = *setup;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
-    const unsigned cores = fm_processors_online();
+    const unsigned cores = fm_processors_usable();
     fm_status status = make_each(&self->each, setup, error);
     if (status == FM_OK) status = module->open(&self->card, setup, error);
     if (status == FM_OK)

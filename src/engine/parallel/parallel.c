@@ -22,6 +22,7 @@
 #include "engine/parallel/parallel.h"
 
 #include "base/error.h"
+#include "base/free_memory.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -87,13 +88,15 @@ static void parallel_destroy(fm_engine *engine)
     free(self);
 }
 
-/* Under a limit of memory: threads that there is room for, at half of it. What each of them takes, whatever
- * the trace: pieces, a decoder, an engine for the least blocks of a piece. */
+/* Threads that there is room for, at half of the limit of memory, or of what is free. What each of them
+ * takes, whatever the trace: pieces, a decoder, an engine for the least blocks of a piece. */
 static unsigned threads_within(const fm_engine_options *options)
 {
-    const uint64_t most = options->max_memory / 2 / FM_THREAD_BYTES;
+    const uint64_t free_bytes = fm_free_memory(), limit = options->max_memory;
+    const uint64_t room = limit && (limit < free_bytes || !free_bytes) ? limit : free_bytes;
+    const uint64_t most = room / 2 / FM_THREAD_BYTES;
     const unsigned threads = options->threads ? options->threads : 1;
-    if (!options->max_memory || most >= threads) return threads;
+    if (!room || most >= threads) return threads;
     return most > 0 ? (unsigned)most : 1;
 }
 

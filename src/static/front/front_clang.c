@@ -31,5 +31,6 @@ fm_status fm_front_clang(const char *path, const fm_region_options *options, cha
         .scalars = options->scalars,
         .assumptions = options->assumptions,
     };
-    return fm_front_in_child(module, &request, text, size, error);
+    const fm_front_limits limits = fm_front_limits_choose(options->most_seconds, options->most_memory);
+    return fm_front_in_child(module, &request, &limits, text, size, error);
 }

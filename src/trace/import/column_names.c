@@ -76,6 +76,7 @@ static const char *const amounts[] = {
 static const char *const places[] = {"sector",   "block",   "blk",  "blkno", "blocknr", "blockno",
                                      "blocknum", "blockid", "page", "pfn",   "vpn",     "lpn",
                                      "lba",      "slba",    "lbn",  "pba",   "cluster", NULL};
+static const char *const bytewise[] = {"offset", "address", "addr", "vaddr", "paddr", NULL};
 static const char *const counting[] = {"count", "cnt", "num", "nr", "n", "number", NULL};
 
 /* Words behind a name that give its unit or notation. */
@@ -85,13 +86,23 @@ static bool is_ending(const char *word)
     return is_one_of(word, bytes) || is_one_of(word, amounts) || is_one_of(word, others) || is_digit(word[0]);
 }
 
+/* Words behind another that make a name of it. */
+static const char *const numbers[] = {"id", "no", "nr", "num", "number", "index", "hash", "name", NULL};
+
+/* The words of a name without its units. */
+static words cut_without_units(const char *name, size_t length)
+{
+    words all = cut(name, length);
+    while (all.count > 1 && is_ending(all.word[all.count - 1])) all.count--;
+    return all;
+}
+
 fm_key_likeness fm_column_is_key(const char *name, size_t length)
 {
     static const char *const keys[] = {"key", "offset", "address", "addr",     "vaddr", "paddr", "url",
                                        "uri", "object", "obj",     "objectid", "objid", "keyid", NULL};
     /* With a number, an id or a hash behind them. */
     static const char *const numbered[] = {"key", "object", "obj", "chunk", NULL};
-    static const char *const numbers[] = {"id", "no", "nr", "num", "number", "index", "hash", "name", NULL};
     static const char *const lesser[] = {"id",   "hash", "fingerprint", "item",     "document", "content",
                                          "path", "file", "filename",    "pathname", "inode",    NULL};
     static const char *const lesser_numbered[] = {"item",  "document", "doc",   "content", "file",
@@ -101,8 +112,7 @@ fm_key_likeness fm_column_is_key(const char *name, size_t length)
                                             "remote",   "host",        "peer",  "src",  "source", "dst",
                                             "dest",     "destination", "next",  "prev", "end",    "last",
                                             "previous", "return",      NULL};
-    words all = cut(name, length);
-    while (all.count > 1 && is_ending(all.word[all.count - 1])) all.count--;
+    const words all = cut_without_units(name, length);
     if (all.count == 0 || any_is_one_of(&all, strangers)) return FM_KEY_NO;
     const char *last = all.word[all.count - 1], *before = all.count > 1 ? all.word[all.count - 2] : "";
     if (is_one_of(last, keys) || is_one_of(last, places)) return FM_KEY_YES;
@@ -112,6 +122,50 @@ fm_key_likeness fm_column_is_key(const char *name, size_t length)
     if (all.count == 2 && is_one_of(last, numbers) && is_one_of(before, lesser_numbered))
         return FM_KEY_PERHAPS;
     return FM_KEY_NO;
+}
+
+bool fm_column_is_place(const char *name, size_t length)
+{
+    static const char *const ordinals[] = {"id", "no", "nr", "num", "number", "index", NULL};
+    const words all = cut_without_units(name, length);
+    if (all.count == 0) return false;
+    const char *last = all.word[all.count - 1], *before = all.count > 1 ? all.word[all.count - 2] : "";
+    return is_one_of(last, places) || is_one_of(last, bytewise) ||
+           (is_one_of(last, ordinals) && is_one_of(before, places));
+}
+
+bool fm_column_is_identity(const char *name, size_t length)
+{
+    static const char *const identities[] = {
+        "key",    "keys",   "keyid",  "url",    "uri",      "object",   "obj",         "objectid", "objid",
+        "id",     "ids",    "hash",   "uuid",   "guid",     "digest",   "fingerprint", "checksum", "md5",
+        "sha1",   "sha256", "etag",   "item",   "itemid",   "document", "doc",         "content",  "name",
+        "path",   "file",   "inode",  "query",  "filename", "pathname", "video",       "movie",    "photo",
+        "userid", "asset",  "string", "prompt", "title",    "user",     "request",     "chunk",    NULL};
+    if (fm_column_is_place(name, length)) return false;
+    const words all = cut_without_units(name, length);
+    if (all.count == 0) return false;
+    const char *last = all.word[all.count - 1], *before = all.count > 1 ? all.word[all.count - 2] : "";
+    return is_one_of(last, identities) || (is_one_of(last, numbers) && is_one_of(before, identities));
+}
+
+bool fm_column_is_container(const char *name, size_t length, bool place)
+{
+    static const char *const of_all[] = {"tablespace", "spc",   "spcnode", "db",    "dbnode", "database",
+                                         "schema",     "table", "tbl",     "ns",    "bucket", "namespace",
+                                         "keyspace",   "pool",  "tenant",  "vhost", NULL};
+    static const char *const of_places[] = {
+        "rel",      "relation", "relfilenode", "relnode",  "relid", "relname", "fork",
+        "forknum",  "forkno",   "segment",     "seg",      "segno", "file",    "fileid",
+        "filename", "filenode", "path",        "pathname", "inode", "ino",     "fd",
+        "dev",      "device",   "disk",        "volume",   "vol",   "lun",     "drive",
+        "asu",      "host",     "hostname",    "server",   "space", "spaceid", "partition",
+        "shard",    "pid",      "process",     "asid",     "array", NULL};
+    words all = cut_without_units(name, length);
+    while (all.count > 1 && is_one_of(all.word[all.count - 1], numbers)) all.count--;
+    if (all.count == 0) return false;
+    const char *last = all.word[all.count - 1];
+    return is_one_of(last, of_all) || (place && is_one_of(last, of_places));
 }
 
 bool fm_column_key_counts_units(const char *name, size_t length)

@@ -19,6 +19,15 @@ typedef enum fm_key_likeness {
 
 fm_key_likeness fm_column_is_key(const char *name, size_t length);
 
+/* Whether its values only tell things apart, as an id, a hash, a name or a URL does: they have no neighbours,
+ * and no size can be added to them. Not so of offsets, addresses and numbers of blocks. */
+bool fm_column_is_identity(const char *name, size_t length);
+/* Whether its values are places: offsets, addresses, numbers of blocks. */
+bool fm_column_is_place(const char *name, size_t length);
+/* Whether it says where a key is: the relation of a block, the disk or the file of an offset, the bucket of
+ * an object. place: of places, not of identities. */
+bool fm_column_is_container(const char *name, size_t length, bool place);
+
 /* Whether the numbers of a key, or of a size, count sectors, blocks, pages or kilobytes, not bytes. */
 bool fm_column_key_counts_units(const char *name, size_t length);
 bool fm_column_size_counts_units(const char *name, size_t length);

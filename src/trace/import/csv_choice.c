@@ -104,10 +104,11 @@ static void add_values(const fm_csv_rows *rows, bool header, uint64_t column, si
 /* Every column with a few values. */
 static void add_columns(const fm_csv_rows *rows, bool header, text *into)
 {
-    uint64_t fields;
+    uint64_t fields, more;
     bool ignored;
     fm_csv_field name;
-    fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
+    char *second = fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
+    if (second && fm_csv_look_at_row(rows, second, &more, &ignored) && more > fields) fields = more;
     for (uint64_t column = 1; column <= fields && into->used + 1 < into->size; column++) {
         char number[32];
         snprintf(number, sizeof number, "%" PRIu64, column);
@@ -123,48 +124,128 @@ static void add_columns(const fm_csv_rows *rows, bool header, text *into)
     if (into->used + 1 >= into->size) memcpy(into->to + into->size - 4, "...", 4);
 }
 
-/* ---- a column that the options name ---- */
-
-static bool is_number(const char *said)
+void fm_csv_list_columns(const fm_csv_rows *rows, bool header, char *to, size_t size)
 {
-    size_t digits = strspn(said, "0123456789");
-    return digits > 0 && said[digits] == '\0';
+    text columns = {.to = to, .size = size};
+    to[0] = '\0';
+    add_columns(rows, header, &columns);
+}
+
+/* ---- columns that the options name ---- */
+
+/* A name, or one of a list. */
+typedef struct said {
+    const char *from;
+    size_t length;
+} said;
+
+static said whole(const char *name)
+{
+    return (said){.from = name, .length = strlen(name)};
+}
+
+static bool is_number(said column)
+{
+    size_t digits = 0;
+    while (digits < column.length && column.from[digits] >= '0' && column.from[digits] <= '9') digits++;
+    return digits > 0 && digits == column.length;
+}
+
+/* The next one of a list; false: there is no more. *rest: NULL behind the last one. */
+static bool next_of_list(const char **rest, said *one)
+{
+    if (!*rest) return false;
+    one->from = *rest;
+    one->length = strcspn(*rest, ",");
+    *rest = one->from[one->length] ? one->from + one->length + 1 : NULL;
+    return true;
+}
+
+static bool has_name(const char *list)
+{
+    said one;
+    while (list && next_of_list(&list, &one))
+        if (!is_number(one)) return true;
+    return false;
 }
 
 /* Compares without changing the field. */
-static bool is_named(const fm_csv_field *field, const char *name)
+static bool is_named(const fm_csv_field *field, said name)
 {
     const char *at = field->from;
-    for (; at < field->end && *name; at++, name++) {
-        if (*at != *name) return false;
+    for (size_t i = 0; i < name.length; i++, at++) {
+        if (at >= field->end || *at != name.from[i]) return false;
         if (field->quoted && *at == '"') at++;
     }
-    return at >= field->end && *name == '\0';
+    return at >= field->end;
 }
 
-static fm_status resolve(const fm_csv_rows *rows, const char *said, bool header, uint64_t *column,
-                         fm_error *error)
+/* The number of the column of this name; 0: there is none. */
+static uint64_t column_of_name(const fm_csv_rows *rows, said name)
 {
-    if (is_number(said)) {
-        *column = strtoull(said, NULL, 10);
-        if (*column == 0 || *column > FM_LINE_MAX)
-            return fm_fail(error, FM_E_ARGUMENT, NULL, "column number %s; expected 1 to %u", said,
-                           FM_LINE_MAX);
-        return FM_OK;
-    }
-    if (!header)
-        return fm_fail(error, FM_E_ARGUMENT, NULL,
-                       "column '%s' is said by name, but the table is said to have no header", said);
+    fm_csv_field field;
+    for (uint64_t column = 1; field_of(rows, rows->from, column, &field); column++)
+        if (is_named(&field, name)) return column;
+    return 0;
+}
+
+static fm_status refuse_name(const fm_csv_rows *rows, said name, fm_error *error)
+{
     char names[320] = "";
     text list = {.to = names, .size = sizeof names};
     fm_csv_field field;
-    for (*column = 1; field_of(rows, rows->from, *column, &field); ++*column) {
-        if (is_named(&field, said)) return FM_OK;
+    for (uint64_t column = 1; field_of(rows, rows->from, column, &field); column++) {
         add(&list, list.used ? ", " : "");
         add_field(&list, &field);
     }
     return fm_fail_at(error, FM_E_FORMAT, rows->file, FM_PLACE_LINE, rows->line,
-                      "expected a column '%s', found: %s", said, names[0] ? names : "an empty file");
+                      "expected a column '%.*s', found: %s", (int)name.length, name.from,
+                      names[0] ? names : "an empty file");
+}
+
+static fm_status resolve(const fm_csv_rows *rows, said one, bool header, uint64_t *column, fm_error *error)
+{
+    if (one.length > FM_CSV_QUOTED)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "a column's name has at most %d bytes, not %zu",
+                       FM_CSV_QUOTED, one.length);
+    if (is_number(one)) {
+        *column = strtoull(one.from, NULL, 10);
+        if (*column > 0 && *column <= FM_LINE_MAX) return FM_OK;
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "column number %.*s; expected 1 to %u", (int)one.length,
+                       one.from, FM_LINE_MAX);
+    }
+    if (!header)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "column '%.*s' is said by name, but the table is said to have no header",
+                       (int)one.length, one.from);
+    *column = column_of_name(rows, one);
+    return *column ? FM_OK : refuse_name(rows, one, error);
+}
+
+/* One column, or several, of which the last one is the place within what the others say. */
+static fm_status resolve_key(const fm_csv_rows *rows, const char *key, fm_csv_choice *choice, fm_error *error)
+{
+    said one = whole(key);
+    fm_status status = FM_OK;
+    /* A name may have commas in it. */
+    if (!strchr(key, ',') || (choice->header && column_of_name(rows, one))) {
+        status = resolve(rows, one, choice->header, &choice->key_column, error);
+        choice->part[0] = choice->key_column;
+        choice->part_count = 1;
+        return status;
+    }
+    for (const char *rest = key; status == FM_OK && next_of_list(&rest, &one);) {
+        uint64_t column;
+        if (choice->part_count == FM_CSV_PARTS_MOST)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "a key has at most %d columns", FM_CSV_PARTS_MOST);
+        status = resolve(rows, one, choice->header, &column, error);
+        for (size_t i = 0; i < choice->part_count && status == FM_OK; i++)
+            if (choice->part[i] == column)
+                status = fm_fail(error, FM_E_ARGUMENT, NULL, "column '%.*s' is named twice in the key",
+                                 (int)one.length, one.from);
+        if (status == FM_OK) choice->key_column = choice->part[choice->part_count++] = column;
+    }
+    return status;
 }
 
 /* ---- a key that the options do not name ---- */
@@ -219,7 +300,7 @@ static fm_status refuse_to_guess(const fm_csv_rows *rows, uint64_t fields, const
         if (column != choice->size_column) alike += likeness(rows, column) != FM_KEY_NO;
     add_columns(rows, choice->header, &list);
     return fm_fail_at(error, FM_E_ARGUMENT, rows->file, FM_PLACE_LINE, rows->line,
-                      "which column is the key? %s; say --key %s, of these: %s",
+                      "which column is the key? %s; say csv_key %s, of these: %s",
                       !choice->header ? "Nothing names them"
                       : alike > 1     ? "Several might be"
                                       : "No name tells",
@@ -246,6 +327,123 @@ static fm_status choose_key(const fm_csv_rows *rows, fm_csv_choice *choice, fm_e
     return choice->key_column ? FM_OK : refuse_to_guess(rows, fields, choice, error);
 }
 
+/* ---- columns beside a key that was found ---- */
+
+static bool is_beside(const fm_csv_rows *rows, const fm_csv_choice *choice, uint64_t column, bool place)
+{
+    fm_csv_field name;
+    return column != choice->key_column && column != choice->size_column &&
+           field_of(rows, rows->from, column, &name) &&
+           fm_column_is_container(name.from, length_of(&name), place);
+}
+
+/* By name, or by number where that has a comma in it. */
+static void add_column(const fm_csv_rows *rows, uint64_t column, text *into)
+{
+    char number[32];
+    fm_csv_field name;
+    snprintf(number, sizeof number, "%" PRIu64, column);
+    if (!field_of(rows, rows->from, column, &name) || name.quoted || memchr(name.from, ',', length_of(&name)))
+        add(into, number);
+    else
+        add_field(into, &name);
+}
+
+fm_status fm_csv_refuse_alone(const fm_csv_choice *choice, const fm_csv_beside *beside, const char *file,
+                              uint64_t line, fm_error *error)
+{
+    return fm_fail_at(
+        error, FM_E_ARGUMENT, file, FM_PLACE_LINE, line,
+        "which columns are the key? '%s' alone may be of several: '%s' beside it changes; say csv_key "
+        "%s for all of them together, or csv_key %s for that one alone",
+        choice->key_name, beside->name, choice->together, choice->key_name);
+}
+
+/* Columns that say where the key is: they must stay the same. Those at hand are looked at here, all others as
+ * they are read. */
+static fm_status look_beside(const fm_csv_rows *rows, uint64_t fields, fm_csv_choice *choice, fm_error *error)
+{
+    fm_csv_field name, value;
+    uint64_t ignored;
+    bool number;
+    char *first = fm_csv_look_at_row(rows, rows->from, &ignored, &number);
+    text together = {.to = choice->together, .size = sizeof choice->together};
+    if (!first || !field_of(rows, rows->from, choice->key_column, &name)) return FM_OK;
+    const bool place = fm_column_is_place(name.from, length_of(&name));
+    for (uint64_t column = 1; column <= fields && choice->beside_count < FM_CSV_BESIDE_MOST; column++) {
+        if (!is_beside(rows, choice, column, place) || !field_of(rows, first, column, &value)) continue;
+        fm_csv_beside *beside = &choice->beside[choice->beside_count++];
+        *beside = (fm_csv_beside){.column = column, .hash = fm_csv_hash(&value)};
+        if (field_of(rows, rows->from, column, &name))
+            fm_text_quote(name.from, length_of(&name), beside->name, sizeof beside->name);
+        add_column(rows, column, &together);
+        add(&together, ",");
+    }
+    add_column(rows, choice->key_column, &together);
+    for (size_t i = 0; i < choice->beside_count; i++) {
+        const fm_csv_beside *beside = &choice->beside[i];
+        for (char *row = first; row; row = fm_csv_look_at_row(rows, row, &ignored, &number)) {
+            if (!field_of(rows, row, beside->column, &value) || fm_csv_hash(&value) == beside->hash) continue;
+            return fm_csv_refuse_alone(choice, beside, rows->file, rows->line, error);
+        }
+    }
+    return FM_OK;
+}
+
+/* ---- identities ---- */
+
+/* Beyond every address of memory and every disk, and below those that begin with ones. */
+static bool is_no_place(uint64_t value)
+{
+    const uint64_t most = UINT64_C(1) << 57;
+    return value >= most && value < -(most >> 1);
+}
+
+/* A value of the key that is no address, where no name says that these are some. */
+static bool find_no_place(const fm_csv_rows *rows, const fm_csv_choice *choice, fm_csv_field *found)
+{
+    fm_csv_field name;
+    uint64_t ignored, value = 0;
+    bool number;
+    char *row = rows->from;
+    if (choice->header) {
+        if (field_of(rows, row, choice->key_column, &name) && fm_column_is_place(name.from, length_of(&name)))
+            return false;
+        row = fm_csv_look_at_row(rows, row, &ignored, &number);
+    }
+    for (; row; row = fm_csv_look_at_row(rows, row, &ignored, &number))
+        if (field_of(rows, row, choice->key_column, found) && fm_csv_number(found, &value) &&
+            is_no_place(value))
+            return true;
+    return false;
+}
+
+/* An identity and a size are no range of bytes, unless the options say what the key counts. */
+static fm_status check_identity(const fm_csv_rows *rows, const fm_reader_options *options,
+                                fm_csv_choice *choice, fm_error *error)
+{
+    char quote[FM_CSV_QUOTED], why[2 * FM_CSV_QUOTED + 64];
+    fm_csv_field field;
+    if (options->csv_key_unit) return FM_OK;
+    if (choice->header && field_of(rows, rows->from, choice->key_column, &field) &&
+        fm_column_is_identity(field.from, length_of(&field))) {
+        fm_text_quote(field.from, length_of(&field), quote, sizeof quote);
+        snprintf(why, sizeof why, "column '%s' is an identity by its name", quote);
+    } else if (find_no_place(rows, choice, &field)) {
+        fm_text_quote(field.from, length_of(&field), quote, sizeof quote);
+        snprintf(why, sizeof why, "%s in column %" PRIu64 " is no address", quote, choice->key_column);
+    } else {
+        return FM_OK;
+    }
+    choice->identity = true;
+    if (!choice->size_column) return FM_OK;
+    return fm_fail_at(
+        error, FM_E_ARGUMENT, rows->file, FM_PLACE_LINE, rows->line,
+        "a key with a size is a range of addresses, and %s: leave out csv_size, so that each "
+        "request is one reference to its key; or say csv_key_unit 1 if it is an address in bytes",
+        why);
+}
+
 /* ---- units ---- */
 
 /* An address in blocks and a size in bytes would be another request. */
@@ -267,27 +465,68 @@ static fm_status check_units(const fm_csv_rows *rows, const fm_reader_options *o
         "bytes: say how many bytes one is, with %s%s (512 for sectors of 512 bytes, 1 where "
         "they are bytes)",
         fm_text_quote(which->from, length_of(which), quote, sizeof quote),
-        choice->unknown_unit ? "--key-unit" : "--size-unit",
-        choice->unknown_unit && unknown_size ? " and --size-unit" : "");
+        choice->unknown_unit ? "csv_key_unit" : "csv_size_unit",
+        choice->unknown_unit && unknown_size ? " and csv_size_unit" : "");
+}
+
+/* A row's key, as people read it: 5, or (7, main, 5). */
+static void add_key(const fm_csv_rows *rows, const fm_csv_choice *choice, char *row, text *into)
+{
+    for (size_t i = 0; i < choice->part_count; i++) {
+        fm_csv_field field;
+        add(into, i > 0 ? ", " : choice->part_count > 1 ? "(" : "");
+        if (field_of(rows, row, choice->part[i], &field)) add_field(into, &field);
+    }
+    add(into, choice->part_count > 1 ? ")" : "");
+}
+
+/* Everything that is said to people later, when the rows are gone. */
+static void describe(const fm_csv_rows *rows, fm_csv_choice *choice)
+{
+    uint64_t fields = 0;
+    bool ignored;
+    text name = {.to = choice->key_name, .size = sizeof choice->key_name},
+         values = {.to = choice->key_values, .size = sizeof choice->key_values};
+    fm_csv_field first;
+    if (!field_of(rows, rows->from, choice->key_column, &first)) return;
+    for (size_t i = 0; choice->header && i < choice->part_count; i++) {
+        fm_csv_field field;
+        add(&name, i > 0 ? ", " : "");
+        if (field_of(rows, rows->from, choice->part[i], &field)) add_field(&name, &field);
+    }
+    char *row = fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
+    if (fields > 1) fm_csv_list_columns(rows, choice->header, choice->columns, sizeof choice->columns);
+    if (choice->part_count == 1) {
+        add_values(rows, choice->header, choice->key_column, SHOWN, &values);
+        return;
+    }
+    if (!choice->header) row = rows->from;
+    for (size_t shown = 0; row && row < rows->end && shown < SHOWN; shown++) {
+        add(&values, shown > 0 ? ", " : "");
+        add_key(rows, choice, row, &values);
+        row = fm_csv_look_at_row(rows, row, &fields, &ignored);
+    }
 }
 
 fm_status fm_csv_choose(const fm_csv_rows *rows, const fm_reader_options *options, fm_csv_choice *choice,
                         fm_error *error)
 {
     const char *key = options->csv_key, *size = options->csv_size;
-    const bool named = (key && !is_number(key)) || (size && !is_number(size));
+    const bool named = has_name(key) || (size && !is_number(whole(size)));
+    uint64_t fields;
+    bool ignored;
     fm_status status = FM_OK;
-    *choice = (fm_csv_choice){.header = options->csv_header > 0};
-    if (options->csv_header < 0) choice->header = named || first_row_is_header(rows, key);
-    if (size) status = resolve(rows, size, choice->header, &choice->size_column, error);
+    *choice = (fm_csv_choice){.header = options->csv_header == FM_CSV_HEADER_YES};
+    if (options->csv_header != FM_CSV_HEADER_YES && options->csv_header != FM_CSV_HEADER_NO)
+        choice->header = named || first_row_is_header(rows, key);
+    if (size) status = resolve(rows, whole(size), choice->header, &choice->size_column, error);
     if (status == FM_OK)
-        status = key ? resolve(rows, key, choice->header, &choice->key_column, error)
-                     : choose_key(rows, choice, error);
-    if (status == FM_OK) status = check_units(rows, options, choice, error);
-    fm_csv_field name;
-    if (status != FM_OK || !field_of(rows, rows->from, choice->key_column, &name)) return status;
-    if (choice->header) fm_text_quote(name.from, length_of(&name), choice->key_name, sizeof choice->key_name);
-    text values = {.to = choice->key_values, .size = sizeof choice->key_values};
-    add_values(rows, choice->header, choice->key_column, SHOWN, &values);
-    return FM_OK;
+        status = key ? resolve_key(rows, key, choice, error) : choose_key(rows, choice, error);
+    if (status != FM_OK) return status;
+    if (!key) choice->part[choice->part_count++] = choice->key_column;
+    describe(rows, choice);
+    fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
+    if (choice->found) status = look_beside(rows, fields, choice, error);
+    if (status == FM_OK) status = check_identity(rows, options, choice, error);
+    return status == FM_OK ? check_units(rows, options, choice, error) : status;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <xxhash.h>
 
 typedef struct fm_csv_field {
     char *from, *end; /* without its quotes; doubled quotes still doubled */
@@ -54,6 +55,12 @@ static inline bool fm_csv_number(const fm_csv_field *field, uint64_t *value)
     else
         stop = fm_parse_decimal(from, value);
     return stop == field->end;
+}
+
+/* Of its text as it stands there. */
+static inline uint64_t fm_csv_hash(const fm_csv_field *field)
+{
+    return XXH3_64bits(field->from, (size_t)(field->end - field->from));
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * import_csv.c - tables of text (RFC 4180: quoted fields may hold delimiters, quotes and line ends). One
- * column is the key; a second may be the size of a request, in units of so many bytes, so that traces of
- * block devices become ranges of bytes. All other columns are ignored.
+ * column is the key, or several together are; another may be the size of a request, in units of so many
+ * bytes, so that traces of block devices become ranges of bytes. All other columns are ignored.
  *
  * Without a size column and a unit, a key may be any string, as in text traces; otherwise it must be a
  * number. A row that lacks a column or has no number where one is needed ends the reading: a table whose
@@ -23,7 +23,7 @@ typedef struct csv_state {
     char delimiter;
     fm_csv_choice choice;
     uint64_t key_unit, size_unit;
-    bool numeric; /* keys must be numbers */
+    bool numeric; /* keys must be numbers; of several columns, the last one */
     const fm_text_kernels *kernels;
     fm_row_plan plan; /* the same, for them */
 } csv_state;
@@ -158,8 +158,13 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
     import->info.key_unit_unknown = state->choice.unknown_unit;
     import->info.key_name = state->choice.key_name;
     import->info.key_values = state->choice.key_values;
+    import->info.key_columns = state->choice.key_column > 0 ? state->choice.part_count : 0;
+    import->info.key_identity = state->choice.identity || (state->choice.part_count > 1 && !state->numeric);
+    import->info.columns_seen = state->choice.columns;
     if (state->choice.header) pass_header(state, &rows);
-    state->kernels = state->choice.key_column > 0 ? fm_text_kernels_at(0) : NULL;
+    /* Kernels look at one key column and at the size, and at nothing else. */
+    const bool plain = state->choice.part_count == 1 && state->choice.beside_count == 0;
+    state->kernels = state->choice.key_column > 0 && plain ? fm_text_kernels_at(0) : NULL;
     state->plan = (fm_row_plan){.delimiter = state->delimiter,
                                 .key_column = state->choice.key_column,
                                 .size_column = state->choice.size_column,
@@ -190,6 +195,88 @@ static fm_status parse_key(const csv_state *state, const fm_line_window *window,
     return fm_string_list_add(window->strings, field->from, length, key, error);
 }
 
+/* ---- keys of several columns ---- */
+
+/* The fields of a row that make its key, in the order in which the options name them. */
+typedef struct key_parts {
+    fm_csv_field field[FM_CSV_PARTS_MOST]; /* from NULL: the row has none */
+} key_parts;
+
+static void note_part(const fm_csv_choice *choice, uint64_t column, const fm_csv_field *field,
+                      key_parts *parts)
+{
+    for (size_t i = 0; i < choice->part_count; i++)
+        if (choice->part[i] == column) parts->field[i] = *field;
+}
+
+/* Parts as words that differ where one of them does: numbers as they are, text by 128 bits of hash, and first
+ * which is which. */
+typedef struct part_words {
+    uint64_t word[1 + 2 * FM_CSV_PARTS_MOST];
+    size_t count;
+} part_words;
+
+static void add_part(part_words *words, size_t number, fm_csv_field *field)
+{
+    uint64_t value = 0;
+    unquote(field);
+    if (fm_csv_number(field, &value)) {
+        words->word[words->count++] = value;
+        return;
+    }
+    const size_t length = (size_t)(field->end - field->from);
+    words->word[0] |= UINT64_C(1) << number;
+    words->word[words->count++] = XXH3_64bits(field->from, length);
+    words->word[words->count++] = XXH3_64bits_withSeed(field->from, length, UINT64_C(0x6661746F6D));
+}
+
+/* Where the key is a place, what the other columns say is an address space of its own. These begin at
+ * multiples of 1 MiB below 2^63, by their hash. */
+enum { SPACE_BITS = 20, PLACE_BITS = 62 };
+
+static fm_status parse_place(const csv_state *state, const fm_line_window *window, const part_words *space,
+                             fm_csv_field *field, uint64_t *key, fm_error *error)
+{
+    const uint64_t begin = XXH3_64bits(space->word, space->count * sizeof *space->word) >> 1;
+    uint64_t place = 0;
+    unquote(field);
+    if (!fm_csv_number(field, &place))
+        return fail_row(window, error, "a number", state->choice.key_column, field);
+    if (__builtin_mul_overflow(place, state->key_unit, &place) || place >> PLACE_BITS)
+        return fail_row(window, error, "a key below 2^62 after its unit", state->choice.key_column, field);
+    *key = (begin >> SPACE_BITS << SPACE_BITS) + place;
+    return FM_OK;
+}
+
+static fm_status parse_parts(const csv_state *state, const fm_line_window *window, key_parts *parts,
+                             uint64_t *key, fm_error *error)
+{
+    const size_t count = state->choice.part_count;
+    part_words words = {.count = 1};
+    for (size_t i = 0; i < count; i++) {
+        if (!parts->field[i].from)
+            return fail_row(window, error, "a part of the key", state->choice.part[i], NULL);
+        if (state->numeric && i + 1 == count)
+            return parse_place(state, window, &words, &parts->field[i], key, error);
+        add_part(&words, i, &parts->field[i]);
+    }
+    return fm_string_list_add(window->strings, (const char *)words.word, words.count * sizeof *words.word,
+                              key, error);
+}
+
+/* Columns that say where a key is stay the same, where the options do not say that the key is without them.
+ */
+static fm_status check_beside(const csv_state *state, const fm_line_window *window, uint64_t column,
+                              const fm_csv_field *field, fm_error *error)
+{
+    const fm_csv_choice *choice = &state->choice;
+    for (size_t i = 0; i < choice->beside_count; i++) {
+        if (choice->beside[i].column != column || choice->beside[i].hash == fm_csv_hash(field)) continue;
+        return fm_csv_refuse_alone(choice, &choice->beside[i], window->name, window->line, error);
+    }
+    return FM_OK;
+}
+
 static fm_status parse_size(const csv_state *state, const fm_line_window *window, fm_csv_field *field,
                             uint64_t key, uint32_t *size, fm_error *error)
 {
@@ -206,12 +293,32 @@ static fm_status parse_size(const csv_state *state, const fm_line_window *window
     return FM_OK;
 }
 
+/* Whether a field that is not quoted has a '\r' in it, which is not at the end of its line. */
+static bool has_return_within(const csv_state *state, char *row, char *end)
+{
+    fm_csv_step step = FM_CSV_FIELD;
+    while (step == FM_CSV_FIELD) {
+        fm_csv_field field;
+        uint64_t lines = 0;
+        char *from = row;
+        step = fm_csv_next(&row, end, state->delimiter, &field, &lines);
+        char *stop = row - 1; /* the delimiter, or '\n' */
+        while (step == FM_CSV_LAST && stop > from && (stop[-1] == '\r' || stop[-1] == ' ')) stop--;
+        if (!field.quoted && memchr(from, '\r', (size_t)(stop - from))) return true;
+    }
+    return false;
+}
+
 /* One row. FM_OK with *got false: a row without content, or (window->unfinished) a row that is not whole. */
 static fm_status parse_row(const csv_state *state, fm_line_window *window, uint64_t *key, uint32_t *size,
                            bool *got, fm_error *error)
 {
     fm_csv_field wanted[2] = {{NULL, NULL, false}, {NULL, NULL, false}}, field;
-    char *next = window->at;
+    const bool several = state->choice.part_count > 1, watched = state->choice.beside_count > 0;
+    key_parts parts;
+    if (several) memset(&parts, 0, sizeof parts);
+    fm_status status = FM_OK;
+    char *next = fm_line_pass_mark(window->at);
     uint64_t lines = 0, number = 1;
     fm_csv_step step = FM_CSV_FIELD;
     bool content = false;
@@ -226,17 +333,28 @@ static fm_status parse_row(const csv_state *state, fm_line_window *window, uint6
         content |= field.quoted || field.end > field.from || step == FM_CSV_FIELD;
         if (number == state->choice.key_column) wanted[0] = field;
         if (number == state->choice.size_column) wanted[1] = field;
+        if (several) note_part(&state->choice, number, &field, &parts);
+        if (watched && status == FM_OK) status = check_beside(state, window, number, &field, error);
     }
+    if (content && status != FM_OK) return status;
+    char *stop = next - 1;
+    while (stop > window->at && stop[-1] == '\r') stop--;
+    if (content && memchr(window->at, '\r', (size_t)(stop - window->at)) &&
+        has_return_within(state, window->at, window->end))
+        return fm_line_mixed(window->name, window->line, error);
     if (content && state->choice.only && number > (state->choice.size_column ? 3 : 2))
-        return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
-                          "expected no more columns than in the first row, found %" PRIu64
-                          "; --key COLUMN says which is the key, --delimiter and quotes what is one column",
-                          number - 1);
+        return fm_fail_at(
+            error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
+            "expected no more columns than in the first row, found %" PRIu64
+            "; csv_key COLUMN says which is the key, csv_delimiter and quotes what is one column",
+            number - 1);
     if (content && !wanted[0].from) return fail_row(window, error, "a key", state->choice.key_column, NULL);
     if (content && state->choice.size_column && !wanted[1].from)
         return fail_row(window, error, "a size", state->choice.size_column, NULL);
-    fm_status status = FM_OK;
-    if (content) status = parse_key(state, window, &wanted[0], key, error);
+    status = FM_OK;
+    if (content)
+        status = several ? parse_parts(state, window, &parts, key, error)
+                         : parse_key(state, window, &wanted[0], key, error);
     if (status == FM_OK && wanted[1].from && content)
         status = parse_size(state, window, &wanted[1], *key, size, error);
     if (status != FM_OK) return status;
@@ -278,8 +396,9 @@ static fm_status csv_parse(const void *settings, fm_line_window *window, fm_colu
 static fm_status csv_start(fm_export *export, fm_error *error)
 {
     bool sizes = export->columns & FM_COLUMN_SIZE;
+    /* What has a size is a range, so that the key is a place. */
     const char *header = export->memory_addresses ? (sizes ? "address,size\n" : "address\n")
-                                                  : (sizes ? "key,size\n" : "key\n");
+                                                  : (sizes ? "offset,size\n" : "key\n");
     return fm_sink_write(export->sink, header, strlen(header), error);
 }
 

@@ -29,6 +29,14 @@ static fm_status bad_line(const fm_line_window *window, fm_error *error)
                       fm_line_quote(window->at, quote, sizeof quote));
 }
 
+/* Not at its beginning or end, where it is a blank. */
+static bool has_return_within(const char *line, const char *newline)
+{
+    line = skip_blanks(line);
+    while (newline > line && newline[-1] == '\r') newline--;
+    return memchr(line, '\r', (size_t)(newline - line));
+}
+
 /* False where the line is not right. *label 4 also stands for an empty line. */
 static bool parse_line(const char *line, unsigned *label, uint64_t *address)
 {
@@ -62,8 +70,11 @@ static fm_status din_parse(const void *settings, fm_line_window *window, fm_colu
         }
         unsigned label;
         uint64_t address = 0;
-        if (!parse_line(window->at, &label, &address)) return bad_line(window, error);
-        window->at = (char *)memchr(window->at, '\n', (size_t)(window->end - window->at)) + 1;
+        char *line = fm_line_pass_mark(window->at),
+             *newline = memchr(line, '\n', (size_t)(window->end - line));
+        if (has_return_within(line, newline)) return fm_line_mixed(window->name, window->line, error);
+        if (!parse_line(line, &label, &address)) return bad_line(window, error);
+        window->at = newline + 1;
         window->line++;
         if (label > 3) continue;
         columns->address[count] = address;

@@ -27,6 +27,14 @@ static bool is_message(const char *line)
     return *line == '\n';
 }
 
+/* Not at its end. */
+static bool has_return_within(const char *line, const char *end)
+{
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    while (newline > line && newline[-1] == '\r') newline--;
+    return memchr(line, '\r', (size_t)(newline - line));
+}
+
 static fm_status bad_line(const fm_line_window *window, fm_error *error)
 {
     char quote[256];
@@ -84,7 +92,10 @@ static fm_status lackey_parse(const void *settings, fm_line_window *window, fm_c
         uint64_t address, size;
         unsigned kind;
         char *next;
-        parse_line(window->at, window->end, &next, &address, &size, &kind);
+        char *line = fm_line_pass_mark(window->at);
+        parse_line(line, window->end, &next, &address, &size, &kind);
+        if ((!next || kind == NO_REFERENCE) && has_return_within(line, window->end))
+            return fm_line_mixed(window->name, window->line, error);
         if (!next) return bad_line(window, error);
         window->at = next;
         window->line++;

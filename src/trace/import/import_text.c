@@ -4,22 +4,52 @@
  * anything else, numbers beyond 64 bits included, is a string and hashed (string_keys.h). Blanks around a
  * key, a '\r' and empty lines do not count. There is no comment syntax: every character may be in a key.
  */
+#include "base/bytes.h"
 #include "base/error.h"
+#include "trace/import/csv_choice.h"
 #include "trace/import/text_kernels.h"
 #include "trace/lines/line_import.h"
 #include "trace/numbers.h"
 
 #include <string.h>
 
+typedef struct text_state {
+    fm_line_import import;
+    /* What a line looks like, for people. */
+    char line[FM_CSV_QUOTED], columns[2 * FM_CSV_QUOTED];
+} text_state;
+
 static bool blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
+/* Whether one of the bytes is 0 or '\r'. Up to 7 bytes behind them are looked at, which are ends of lines, or
+ * margins. */
+static bool has_odd_byte(const char *from, size_t length)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    for (size_t i = 0; i < length; i += sizeof(uint64_t)) {
+        uint64_t bytes = fm_load64(from + i);
+        if (length - i < sizeof bytes) bytes |= UINT64_MAX << 8 * (length - i);
+        const uint64_t returns = bytes ^ ones * '\r';
+        if (((bytes - ones) & ~bytes & tops) | ((returns - ones) & ~returns & tops)) return true;
+    }
+    return false;
+}
+
+static fm_status odd_byte(const fm_line_window *window, const char *from, size_t length, fm_error *error)
+{
+    if (!memchr(from, 0, length)) return fm_line_mixed(window->name, window->line, error);
+    return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
+                      "expected a key, found a zero byte; is this a binary trace?");
+}
+
 /* Any line. *keyless: an empty one. */
-static fm_status line_key(const fm_line_window *window, const char *from, const char *end, uint64_t *key,
+static fm_status line_key(const fm_line_window *window, char *line, const char *end, uint64_t *key,
                           bool *keyless, fm_error *error)
 {
+    const char *from = fm_line_pass_mark(line);
     while (from < end && blank(*from)) from++;
     while (end > from && blank(end[-1])) end--;
     *keyless = from == end;
@@ -30,9 +60,7 @@ static fm_status line_key(const fm_line_window *window, const char *from, const 
     else
         stop = fm_parse_decimal(from, key);
     if (stop == end) return FM_OK;
-    if (memchr(from, 0, (size_t)(end - from)))
-        return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
-                          "expected a key, found a zero byte; is this a binary trace?");
+    if (has_odd_byte(from, (size_t)(end - from))) return odd_byte(window, from, (size_t)(end - from), error);
     return fm_string_list_add(window->strings, from, (size_t)(end - from), key, error);
 }
 
@@ -55,7 +83,7 @@ static fm_status text_parse(const void *settings, fm_line_window *window, fm_col
         }
         char *newline = memchr(at, '\n', (size_t)(window->end - at));
         bool keyless;
-        fm_status status = line_key(window, at, newline, &keys[columns->count], &keyless, error);
+        fm_status status = line_key(window, window->at, newline, &keys[columns->count], &keyless, error);
         if (status != FM_OK) return status;
         columns->count += !keyless;
         window->line++;
@@ -64,10 +92,55 @@ static fm_status text_parse(const void *settings, fm_line_window *window, fm_col
     return FM_OK;
 }
 
+/* By what the line could be parted into columns; 0: nothing usual is in it. */
+static char find_delimiter(const char *line, const char *end)
+{
+    static const char candidates[] = {'\t', ',', ';', '|', ' '};
+    size_t most = 0;
+    char best = 0;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        size_t count = 0;
+        for (const char *c = line; c < end; c++) count += *c == candidates[i];
+        if (count > most) best = candidates[i];
+        if (count > most) most = count;
+    }
+    return best;
+}
+
+/* What the second line holds (the first one may be a title), if it is there. */
+static void look_at_lines(fm_import *import)
+{
+    enum { ROWS = 3 };
+    text_state *state = import->state;
+    fm_lines *lines = &state->import.lines;
+    char *const first = lines->buffer + lines->at, *from = first, *end = lines->buffer + lines->whole;
+    if (from == end) return;
+    char *second = (char *)memchr(from, '\n', (size_t)(end - from)) + 1;
+    if (second < end) from = second;
+    char *stop = memchr(from, '\n', (size_t)(end - from)), *behind = stop + 1;
+    for (size_t row = 1; row < ROWS && behind < end; row++)
+        behind = (char *)memchr(behind, '\n', (size_t)(end - behind)) + 1;
+    fm_line_quote(from, state->line, sizeof state->line);
+    import->info.key_values = state->line;
+    import->info.columns_seen = state->columns;
+    import->info.columns_delimiter = find_delimiter(from, stop);
+    const fm_csv_rows rows = {.from = from, .end = behind, .delimiter = import->info.columns_delimiter};
+    const fm_csv_rows all = {.from = first, .end = behind, .delimiter = rows.delimiter};
+    uint64_t columns = 0, of_first = 0;
+    bool ignored;
+    if (!rows.delimiter) return;
+    fm_csv_look_at_row(&rows, from, &columns, &ignored);
+    fm_csv_look_at_row(&all, first, &of_first, &ignored);
+    import->info.columns_from_second = columns != of_first;
+    fm_csv_list_columns(&rows, false, state->columns, sizeof state->columns);
+}
+
 static fm_status text_open(fm_import *import, const fm_reader_options *options, fm_error *error)
 {
     const fm_line_parser parser = {.parse = text_parse, .settings = fm_text_kernels_at(0)};
-    return fm_line_import_open(import, sizeof(fm_line_import), parser, options, error);
+    const fm_status status = fm_line_import_open(import, sizeof(text_state), parser, options, error);
+    if (status == FM_OK) look_at_lines(import);
+    return status;
 }
 
 static fm_status text_write(fm_export *export, const fm_batch *batch, fm_error *error)

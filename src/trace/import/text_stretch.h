@@ -27,7 +27,7 @@ typedef struct stretch {
     size_t lines; /* how many are whole */
     size_t ends;  /* how many were written, those of the beginning of another line among them */
     enum { NO_RETURNS, ALL_RETURNS, SOME_RETURNS } returns; /* lines with a '\r' before their '\n' */
-    bool quoted;                                            /* it was cut before a quote */
+    bool cut; /* before a quote, or behind a '\r' within a line */
     /* From [1] on, the place behind each end; before that a 0, where the first field begins. Behind them,
      * room for what is written at once. */
     uint16_t places[1 + MOST_SPAN + STEP];
@@ -121,29 +121,35 @@ static inline __attribute__((always_inline)) bool look_at(stretch *text, const c
         *to++ = 0;
         text->from = from;
         text->lines = 0;
-        text->quoted = false;
-        for (const char *now = from; now < stop && !text->quoted; now += STEP) {
+        text->cut = false;
+        for (const char *now = from; now < stop && !text->cut; now += STEP) {
             const uint64_t quote = quotes ? equal(now, '"') & before(now, stop) : 0;
             const uint64_t valid = quote ? (quote & -quote) - 1 : before(now, stop);
-            const uint64_t lines = equal(now, '\n') & valid;
-            const uint64_t ends = delimiter == '\n' ? lines : lines | (equal(now, delimiter) & valid);
+            uint64_t lines = equal(now, '\n') & valid;
+            uint64_t ends = delimiter == '\n' ? lines : lines | (equal(now, delimiter) & valid);
             const uint64_t returns = equal(now, '\r');
+            text->cut = quote != 0;
             if (returns | before_this) {
-                const uint64_t returned = returns << 1 | before_this;
+                const uint64_t returned = returns << 1 | before_this, within = returned & ~lines & valid;
+                if (within) { /* in a line that is for the parser */
+                    const uint64_t whole = (within & -within) - 1;
+                    lines &= whole;
+                    ends &= whole;
+                    text->cut = true;
+                }
                 with |= lines & returned;
                 without |= lines & ~returned;
                 before_this = returns >> (STEP - 1);
             } else {
                 without |= lines;
             }
-            text->quoted = quote != 0;
             text->lines += (size_t)__builtin_popcountll(lines);
             to = write_places(to, ends, (size_t)(now - from));
         }
         text->ends = (size_t)(to - text->places) - 1;
         text->returns = !with ? NO_RETURNS : without ? SOME_RETURNS : ALL_RETURNS;
         if (text->lines > 0) return true;
-        if (text->quoted || text->span >= MOST_SPAN || from == end) return false;
+        if (text->cut || text->span >= MOST_SPAN || from == end) return false;
     }
 }
 

@@ -6,6 +6,18 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* The first two lines into the buffer, or one of a pipe, whose writer may take its time. A failure is met
+ * again when lines are read. */
+static void look_at_beginning(fm_lines *lines)
+{
+    fm_error error;
+    fm_status status = fm_lines_more(lines, &error);
+    while (status == FM_OK && lines->stream->input.seekable && !lines->ended &&
+           !memchr(lines->buffer + lines->at, '\n', lines->whole - lines->at - 1))
+        status = fm_lines_more_of(lines, lines->whole, &error);
+}
 
 fm_status fm_line_import_open(fm_import *import, size_t size, fm_line_parser parser,
                               const fm_reader_options *options, fm_error *error)
@@ -16,7 +28,13 @@ fm_status fm_line_import_open(fm_import *import, size_t size, fm_line_parser par
     self->threads = options->threads < FM_LINE_THREADS_MOST ? options->threads : FM_LINE_THREADS_MOST;
     import->threaded = self->threads > 1;
     self->alone = !import->threaded;
-    return fm_lines_open(&self->lines, import->stream, import->name, error);
+    const fm_status status = fm_lines_open(&self->lines, import->stream, import->name, parser.quotes, error);
+    if (status == FM_OK) look_at_beginning(&self->lines);
+    if (self->lines.ends == FM_LINE_ENDS_RETURN) { /* pieces know line feeds only */
+        self->alone = true;
+        import->threaded = false;
+    }
+    return status;
 }
 
 void fm_line_import_close(fm_import *import)

@@ -93,7 +93,7 @@ fm_status fm_line_share_start(fm_line_share **made, const fm_lines *lines, const
     fm_stream *stream = lines->stream;
     const size_t bytes = sizeof(fm_line_share) + workers * sizeof(fm_line_piece);
     *made = NULL;
-    if (!fm_stream_at_any_place(stream))
+    if (!fm_stream_at_any_place(stream) || lines->ends == FM_LINE_ENDS_RETURN)
         return fm_fail(error, FM_E_UNSUPPORTED, lines->name, "can be read in order only");
     fm_line_share *share = fm_calloc(1, bytes);
     if (!share) return fm_fail_memory(error, bytes, "reading by several threads");

@@ -116,6 +116,7 @@ static fm_status read_value(const char *text, size_t at, condition *to, fm_error
         to->value *= pow(1024, (double)(unit - units) + 1);
         end++;
     }
+    if (!isfinite(to->value)) return refuse(error, text, "expected a smaller number than ", text + at);
     while (*end == ' ') end++;
     to->percent = *end == '%';
     if (to->percent) end++;
@@ -214,6 +215,7 @@ static fm_status judge_functions(fm_diff *diff, const char *text, const conditio
 
 fm_status fm_diff_condition(fm_diff *diff, const char *text, bool *holds, fm_error *error)
 {
+    FM_REQUIRE(diff, error);
     condition of = {0};
     size_t at = skip(text, 0);
     fm_diff_condition_result result = {0};
@@ -228,6 +230,10 @@ fm_status fm_diff_condition(fm_diff *diff, const char *text, bool *holds, fm_err
         describe(&of, before, after, "", result.met_by, sizeof result.met_by);
     }
     if (status) return status;
+    if (!fm_diff_is_comparable(diff)) { /* nobody knows: what asks is told that it may be */
+        result.holds = true;
+        snprintf(result.met_by, sizeof result.met_by, "the two are not comparable");
+    }
     fm_diff_condition_result *grown = realloc(diff->conditions, (diff->condition_count + 1) * sizeof *grown);
     if (grown) diff->conditions = grown;
     result.text = grown ? strdup(text) : NULL;

@@ -6,7 +6,25 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const changes[] = {"same", "better", "worse"};
+static const char *change_of(const fm_diff *diff, fm_change change)
+{
+    static const char *const words[] = {"same", "better", "worse"};
+    return fm_diff_is_comparable(diff) ? words[change] : "not comparable";
+}
+
+/* Why the two cannot be compared, and what of that is allowed. */
+static void write_reasons(FILE *out, const fm_diff *diff)
+{
+    fputs("  \"incomparable\": [", out);
+    for (size_t i = 0; i < diff->reason_count; i++) {
+        const fm_diff_reason *reason = &diff->reasons[i];
+        fprintf(out, "%s\n    {\"kind\": \"%s\", \"allowed\": %s, \"reason\": ", i ? "," : "",
+                fm_diff_reason_name(reason->kind), diff->allowed[reason->kind] ? "true" : "false");
+        fm_json_write_string(out, reason->text, FM_JSON_PLAIN);
+        putc('}', out);
+    }
+    fputs(diff->reason_count ? "\n  ],\n" : "],\n", out);
+}
 
 static void write_side(FILE *out, const char *key, const fm_diff *diff, int side)
 {
@@ -35,8 +53,8 @@ static void write_caches(FILE *out, const fm_diff *diff)
         fm_json_write_real(out, diff->fits[0][i].misses.expected);
         fputs(", \"after\": ", out);
         fm_json_write_real(out, diff->fits[1][i].misses.expected);
-        fprintf(out, ", \"change\": \"%s\", \"within_bands\": %s, \"known\": %s}", changes[diff->change[i]],
-                diff->within[i] ? "true" : "false",
+        fprintf(out, ", \"change\": \"%s\", \"within_bands\": %s, \"known\": %s}",
+                change_of(diff, diff->change[i]), diff->within[i] ? "true" : "false",
                 diff->fits[0][i].misses.known && diff->fits[1][i].misses.known ? "true" : "false");
     }
     fputs("\n  ],\n", out);
@@ -79,7 +97,7 @@ static void write_table(FILE *out, const char *key, const fm_diff *diff, const f
     for (size_t i = 0; i < table->count && !ferror(out); i++) {
         const fm_diff_row *row = &table->rows[i];
         if (is_empty(diff, row)) continue;
-        fprintf(out, "%s\n    {\"change\": \"%s\", ", begun ? "," : "", changes[row->what]);
+        fprintf(out, "%s\n    {\"change\": \"%s\", ", begun ? "," : "", change_of(diff, row->what));
         begun = true;
         write_place(out, "before", row->before);
         fputs(", ", out);
@@ -113,6 +131,7 @@ void fm_view_diff_json(FILE *out, const fm_diff *diff)
         fm_json_write_string(out, text, FM_JSON_PLAIN);
     }
     fputs("],\n", out);
+    write_reasons(out, diff);
     write_side(out, "before", diff, 0);
     write_side(out, "after", diff, 1);
     write_caches(out, diff);

@@ -100,6 +100,9 @@ static fm_status fill(fm_diff *diff, const fm_diff_options *options, fm_error *e
     diff->source_folders = (const char **)options->source_folders;
     diff->source_folder_count = options->source_folder_count;
     if (!diff->names[0] || !diff->names[1]) return fm_fail_memory(error, sizeof *diff, "a difference");
+    fm_status status = fm_diff_read_allowed(diff, options->allowed, error);
+    if (status) return status;
+    fm_diff_find_reasons(diff);
     compare_levels(diff);
     return make_tables(diff, error);
 }
@@ -107,6 +110,8 @@ static fm_status fill(fm_diff *diff, const fm_diff_options *options, fm_error *e
 fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const fm_profile *after,
                                const fm_diff_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(before, error);
+    FM_REQUIRE(after, error);
     fm_diff_options options;
     *diff = NULL;
     fm_status status = fm_sized_read(&options, sizeof options, given, given_size, "fm_diff_options", error);
@@ -115,6 +120,9 @@ fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const f
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "the two profiles have different granularities, %" PRIu64 " and %" PRIu64,
                        before->granularity, after->granularity);
+    if (before->elements != after->elements)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "one of the two profiles counts elements, the other one blocks");
     if (options.cache_count == 0 || options.cache_count > FM_DIFF_LEVELS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected 1 to %d caches, found %zu", (int)FM_DIFF_LEVELS,
                        options.cache_count);

@@ -55,7 +55,7 @@ static void write_levels(FILE *out, const fm_diff *diff)
         fm_diff_percent(was->misses.expected, is->misses.expected, percent, sizeof percent);
         fputs("| ", out);
         write_plain(out, name);
-        fprintf(out, " | %s", fm_text_bytes(diff->caches[i].bytes, 1).text);
+        fprintf(out, " | %s", fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         fprintf(out, " | %s", fm_text_short(was->misses.expected).text);
         fprintf(out, " | %s", fm_text_short(is->misses.expected).text);
         fprintf(out, " | %s | %s -> %s%s |\n", percent, fm_text_short_percent(was->ratio).text,
@@ -102,7 +102,7 @@ void fm_view_diff_markdown(FILE *out, const fm_diff *diff, fm_by by, size_t most
         putc('\n', out);
     }
     write_levels(out, diff);
-    if (diff->coded && most) write_rows(out, diff, by, most);
+    if (diff->coded && most && fm_diff_is_comparable(diff)) write_rows(out, diff, by, most);
     for (size_t i = 0; i < diff->condition_count; i++) {
         fprintf(out, "%s- %s: ", i ? "" : "\n", diff->conditions[i].holds ? "**FAILED**" : "kept");
         write_code(out, diff->conditions[i].text);

@@ -83,7 +83,7 @@ static void write_levels(FILE *out, const fm_diff *diff)
         fprintf(out, "<tr class=\"%s\"><td>", classes[diff->change[i]]);
         fm_html_write_text(out, name);
         fputs("</td>", out);
-        write_number(out, fm_text_bytes(diff->caches[i].bytes, 1).text);
+        write_number(out, fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         write_number(out, fm_text_short(was->misses.expected).text);
         write_number(out, fm_text_short(is->misses.expected).text);
         write_number(out, percent);
@@ -300,6 +300,7 @@ static fm_status write_files(FILE *out, const fm_diff *diff, fm_error *error)
 
 fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, fm_error *error)
 {
+    FM_REQUIRE(diff, error);
     char text[4000];
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -310,7 +311,7 @@ fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, f
     fm_html_write_text(out, title ? title : "Before and after");
     fprintf(out, "</title>\n<style>\n%s</style></head><body>\n", style);
     fm_diff_sentence(diff, text, sizeof text);
-    fprintf(out, "<h1 class=\"%s\">", fm_diff_verdict(diff));
+    fprintf(out, "<h1 class=\"%s\">", fm_diff_is_comparable(diff) ? fm_diff_verdict(diff) : "worse");
     fm_html_write_text(out, text);
     fputs("</h1>\n<p>", out);
     fm_diff_references(diff, text, sizeof text);
@@ -331,7 +332,7 @@ fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, f
     }
     write_levels(out, diff);
     fm_status status = FM_OK;
-    if (diff->coded) {
+    if (diff->coded && fm_diff_is_comparable(diff)) {
         write_rows(out, diff, FM_BY_LINE);
         status = write_files(out, diff, error);
         if (!status) write_rows(out, diff, FM_BY_FUNCTION);

@@ -2,7 +2,8 @@
 /*
  * diff_parts.h - what two profiles differ in, for the views of it (fathom/diff.h). Internal.
  *
- * diff_make.c fills it in; diff_match.c finds what belongs together; diff_condition.c judges;
+ * diff_make.c fills it in; diff_comparable.c says whether the two may be compared; diff_match.c finds what
+ * belongs together; diff_condition.c judges;
  * terminal_diff.c, diff_markdown.c, diff_json.c and diff_page.c show it.
  */
 #ifndef FATHOM_VIEW_DIFF_PARTS_H
@@ -46,6 +47,21 @@ typedef struct fm_diff_condition_result {
     bool holds;
 } fm_diff_condition_result;
 
+/* Why the two cannot be compared. */
+typedef enum fm_diff_reason_kind {
+    FM_DIFF_END,        /* the program ended in another way */
+    FM_DIFF_INCOMPLETE, /* a profile is of a part of its input */
+    FM_DIFF_EMPTY,      /* a profile has no references */
+    FM_DIFF_WATCHED,    /* other references were asked for */
+    FM_DIFF_COLLECTOR,  /* collected in another way */
+    FM_DIFF_ENGINE,     /* exact, and an approximation that promises nothing */
+    FM_DIFF_REASONS,    /* how many kinds there are */
+} fm_diff_reason_kind;
+typedef struct fm_diff_reason {
+    fm_diff_reason_kind kind;
+    char text[600];
+} fm_diff_reason;
+
 struct fm_diff {
     const fm_profile *profile[2]; /* before, after */
     char *names[2];
@@ -61,6 +77,9 @@ struct fm_diff {
     fm_file_match *files;
     const char **source_folders; /* the caller's */
     size_t source_folder_count;
+    bool allowed[FM_DIFF_REASONS]; /* kinds of reasons that are none here */
+    size_t reason_count;
+    fm_diff_reason reasons[FM_DIFF_REASONS]; /* at most one of each kind */
     size_t condition_count;
     fm_diff_condition_result *conditions;
 };
@@ -74,6 +93,13 @@ static inline double fm_diff_misses(const fm_code_group *group, size_t level)
 /* Whether numbers of before and after differ by enough to be told: 0.5 % of the larger. */
 bool fm_diff_counts(double before, double after);
 
+/* Reads a list of allowed reasons; finds all there are. */
+fm_status fm_diff_read_allowed(fm_diff *diff, const char *list, fm_error *error);
+void fm_diff_find_reasons(fm_diff *diff);
+const char *fm_diff_reason_name(fm_diff_reason_kind kind);
+/* There is no reason, but for those that are allowed. */
+bool fm_diff_is_comparable(const fm_diff *diff);
+
 /* Which file is which, and their lines. */
 fm_status fm_diff_match_files(fm_diff *diff, fm_error *error);
 /* The line of after that a line of before became; 0: none. file: of before. */
@@ -85,7 +111,7 @@ fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error);
 void fm_diff_sentence(const fm_diff *diff, char *text, size_t size);
 /* What became of the references, and of the misses per reference: with what that means. */
 void fm_diff_references(const fm_diff *diff, char *text, size_t size);
-/* better, worse, mixed, same */
+/* better, worse, mixed, same, not comparable */
 const char *fm_diff_verdict(const fm_diff *diff);
 /* What limits it, one after the other; false: there is none of that number. */
 bool fm_diff_note(const fm_diff *diff, size_t number, char *text, size_t size);

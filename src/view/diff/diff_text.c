@@ -39,11 +39,20 @@ void fm_diff_percent(double before, double after, char *text, size_t size)
 const char *fm_diff_verdict(const fm_diff *diff)
 {
     bool better = false, worse = false;
+    if (!fm_diff_is_comparable(diff)) return "not comparable";
     for (size_t i = 0; i < diff->level_count; i++) {
         better |= diff->change[i] == FM_CHANGE_BETTER;
         worse |= diff->change[i] == FM_CHANGE_WORSE;
     }
     return better && worse ? "mixed" : better ? "better" : worse ? "worse" : "same";
+}
+
+/* All that keeps the two from being compared. */
+static void say_reasons(const fm_diff *diff, char *text, size_t size)
+{
+    char reason[sizeof diff->reasons->text];
+    for (size_t i = 0; fm_diff_incomparable(diff, i, NULL, reason, sizeof reason); i++)
+        say(text, size, "%s%s", i ? "; " : "", reason);
 }
 
 void fm_diff_sentence(const fm_diff *diff, char *text, size_t size)
@@ -52,6 +61,10 @@ void fm_diff_sentence(const fm_diff *diff, char *text, size_t size)
     const char *verdict = fm_diff_verdict(diff);
     bool begun = false, unchanged = false;
     snprintf(text, size, "%s: ", verdict);
+    if (!fm_diff_is_comparable(diff)) {
+        say_reasons(diff, text, size);
+        return;
+    }
     for (size_t i = 0; i < diff->level_count; i++) {
         const double before = diff->fits[0][i].misses.expected, after = diff->fits[1][i].misses.expected;
         unchanged |= diff->change[i] == FM_CHANGE_NONE;
@@ -93,6 +106,7 @@ void fm_diff_references(const fm_diff *diff, char *text, size_t size)
         snprintf(text, size, "references stayed at %s", fm_text_short(after).text);
     say(text, size, ": misses per reference in %s %s -> %s", name, fm_text_short_percent(was->ratio).text,
         fm_text_short_percent(is->ratio).text);
+    if (!fm_diff_is_comparable(diff)) return;
     const bool more = fm_diff_counts(before, after) && after > before;
     if (more && is->ratio < was->ratio && diff->change[diff->judged] != FM_CHANGE_BETTER)
         say(text, size,
@@ -151,23 +165,13 @@ static bool side_note(const fm_diff *diff, int side, size_t *number, char *text,
     return false;
 }
 
-static bool differ(const char *a, const char *b)
-{
-    return a && b && strcmp(a, b) != 0;
-}
-
 bool fm_diff_note(const fm_diff *diff, size_t number, char *text, size_t size)
 {
-    const fm_run *before = diff->profile[0]->run, *after = diff->profile[1]->run;
     for (int side = 0; side < 2; side++)
         if (side_note(diff, side, &number, text, size)) return true;
-    if (before && after && differ(before->what, after->what) && is_next(&number)) {
-        snprintf(text, size, "not the same was watched: %s before, %s after", before->what, after->what);
-        return true;
-    }
-    if (before && after && differ(before->collector, after->collector) && is_next(&number)) {
-        snprintf(text, size, "the two were collected in different ways, which see different code: %s, %s",
-                 before->collector, after->collector);
+    for (size_t i = 0; i < diff->reason_count; i++) {
+        if (!diff->allowed[diff->reasons[i].kind] || !is_next(&number)) continue;
+        snprintf(text, size, "allowed: %s", diff->reasons[i].text);
         return true;
     }
     for (size_t i = 0; i < diff->file_count; i++) {

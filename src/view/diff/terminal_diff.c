@@ -57,7 +57,8 @@ static void write_levels(const diff_screen *to)
         const fm_cache_fit *was = &diff->fits[0][i], *is = &diff->fits[1][i];
         unsigned used =
             fm_text_write_short(to->out, cache_name(diff, i, name), 8, FM_CUT_END, to->options->unicode);
-        fprintf(to->out, "%*s %8s", (int)(8 - used), "", fm_text_bytes(diff->caches[i].bytes, 1).text);
+        fprintf(to->out, "%*s %8s", (int)(8 - used), "",
+                fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         if (!was->misses.known || !is->misses.known) {
             fputs("  unknown: larger than a bound\n", to->out);
             continue;
@@ -189,7 +190,7 @@ void fm_view_diff_sized(FILE *out, const fm_diff *diff, fm_by by, size_t most, c
     write_sentence(&to, text, FM_INK_NONE);
     for (size_t i = 0; fm_diff_note(diff, i, text, sizeof text); i++) write_sentence(&to, text, FM_INK_DIM);
     write_levels(&to);
-    if (diff->coded && most) write_rows(&to, most);
+    if (diff->coded && most && fm_diff_is_comparable(diff)) write_rows(&to, most);
     if (diff->condition_count) putc('\n', out);
     for (size_t i = 0; i < diff->condition_count; i++) {
         const fm_diff_condition_result *condition = &diff->conditions[i];

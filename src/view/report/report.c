@@ -27,6 +27,11 @@ bool fm_report_available(void)
 
 #include <string.h>
 
+enum {
+    FM_TITLE_MOST = 300,
+    MOST_TITLE_NAMES = 3, /* of programs or traces, before "and N more" */
+};
+
 typedef struct page {
     const fm_report_options *options;
     const fm_profile *const *profiles;
@@ -34,6 +39,39 @@ typedef struct page {
     const fm_cache *caches;
     size_t cache_count;
 } page;
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Whether a profile before this one has the same name: the same run at another granularity, say. */
+static bool named_before(const fm_profile *const *profiles, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (profiles[i]->name && strcmp(last_part(profiles[i]->name), last_part(profiles[at]->name)) == 0)
+            return true;
+    return false;
+}
+
+/* "blur: data locality": by programs or traces, so that tabs of a browser are told apart. */
+static const char *title_of(const fm_profile *const *profiles, size_t count, char title[FM_TITLE_MOST])
+{
+    size_t names = 0, length = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!profiles[i]->name || named_before(profiles, i)) continue;
+        if (names++ < MOST_TITLE_NAMES)
+            length += (size_t)snprintf(title + length, FM_TITLE_MOST - length, "%s%.80s",
+                                       names > 1 ? ", " : "", last_part(profiles[i]->name));
+    }
+    if (names == 0) return "Data locality report";
+    if (names > MOST_TITLE_NAMES)
+        length += (size_t)snprintf(title + length, FM_TITLE_MOST - length, " and %zu more",
+                                   names - MOST_TITLE_NAMES);
+    snprintf(title + length, FM_TITLE_MOST - length, ": data locality");
+    return title;
+}
 
 static fm_status write_part(FILE *out, const char *name, size_t length, const page *of, fm_error *error)
 {
@@ -46,6 +84,7 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"style-late", fm_asset_style_late, fm_asset_style_late_size},
         {"script-numbers", fm_asset_numbers, fm_asset_numbers_size},
         {"script-sampled", fm_asset_sampled, fm_asset_sampled_size},
+        {"script-plot", fm_asset_plot, fm_asset_plot_size},
         {"script-charts", fm_asset_charts, fm_asset_charts_size},
         {"script-late", fm_asset_late, fm_asset_late_size},
         {"script-choice", fm_asset_choice, fm_asset_choice_size},
@@ -59,9 +98,6 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
         {"script-phases", fm_asset_phases, fm_asset_phases_size},
         {"script-verdict", fm_asset_verdict, fm_asset_verdict_size},
         {"script-report", fm_asset_report, fm_asset_report_size},
-        {"uplot-style", fm_asset_uplot_style, fm_asset_uplot_style_size},
-        {"uplot-script", fm_asset_uplot_script, fm_asset_uplot_script_size},
-        {"uplot-license", fm_asset_uplot_license, fm_asset_uplot_license_size},
     };
     for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)
         if (strlen(assets[i].name) == length && memcmp(assets[i].name, name, length) == 0) {
@@ -107,16 +143,15 @@ fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options
     fm_status status =
         fm_sized_read(&with_title, sizeof with_title, options, options_size, "fm_report_options", error);
     if (status != FM_OK) return status;
-    if (!with_title.title) with_title.title = "Data locality report";
+    char title[FM_TITLE_MOST];
+    if (!with_title.title) with_title.title = title_of(profiles, count, title);
     page of = {&with_title, profiles, count, caches, cache_count};
     return write_page(out, &of, error);
 #else
     (void)out, (void)options, (void)options_size, (void)profiles, (void)count, (void)caches,
         (void)cache_count;
     return fm_fail(error, FM_E_UNSUPPORTED, NULL,
-                   "this build has no report page, which needs a plotting library from npm: %s; build again "
-                   "where npm can fetch it",
-                   FATHOM_NO_REPORT);
+                   "this build has no report page: it was built with FATHOM_REPORT=OFF");
 #endif
 }
 

@@ -13,6 +13,7 @@ FM_ASSET(page);
 FM_ASSET(style);
 FM_ASSET(style_late);
 FM_ASSET(numbers);
+FM_ASSET(plot);
 FM_ASSET(charts);
 FM_ASSET(late);
 FM_ASSET(choice);
@@ -27,9 +28,6 @@ FM_ASSET(parts);
 FM_ASSET(phases);
 FM_ASSET(verdict);
 FM_ASSET(report);
-FM_ASSET(uplot_style);
-FM_ASSET(uplot_script);
-FM_ASSET(uplot_license);
 
 #undef FM_ASSET
 #endif

@@ -156,6 +156,7 @@ static void write_counts(FILE *out, const fm_profile *profile)
     if (profile->accuracy && profile->accuracy->band_count) write_band(out, profile->accuracy);
     if (profile->sampling) write_sampling(out, profile->sampling);
     count_field(out, "granularity", profile->granularity);
+    if (profile->elements) truth_field(out, "elements", true);
     count_field(out, "references", profile->references);
     count_field(out, "distinct", profile->distinct);
     count_field(out, "cold", profile->cold);

@@ -37,7 +37,8 @@ void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *
     bool other_line = false, unknown = false;
     const bool band = profile->accuracy && profile->accuracy->band_count > 0;
     /* What comes from a program is memory, cut into single bytes. */
-    const bool keys = profile->granularity == 1 && !profile->run && !profile->attribution;
+    const bool keys =
+        profile->elements || (profile->granularity == 1 && !profile->run && !profile->attribution);
     fm_text_ink(out, options, FM_INK_DIM);
     fprintf(out, "%-12s %10s %13s %5s %12s %20s%s\n", "cache", "size", "blocks", "ways", "miss ratio",
             "with sets (estimate)", band ? "   between" : "");
@@ -66,7 +67,10 @@ void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *
     }
     fprintf(out, "miss ratio: fully associative LRU, of all %s references\n",
             fm_text_count(profile->references).text);
-    if (keys)
+    if (profile->elements)
+        fputs("size: in elements, not bytes: an access is one reference to its address, whatever its size\n",
+              out);
+    else if (keys)
         fputs("size: in keys, not bytes: with granularity 1 a block is one key (in a trace of memory, a "
               "byte)\n",
               out);

@@ -101,6 +101,7 @@ static uint64_t largest_size(const fm_profile *profile)
 fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
                               size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_view_options known;
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;
@@ -127,7 +128,9 @@ fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_vie
     for (unsigned i = 0; i < ROWS; i++) row(out, ratios, columns, i, options);
     axis(out, exponents, columns, profile->granularity, options);
     fprintf(out, "%*s%s\n", MARGIN, "",
-            profile->granularity > 1 ? "cache size, in bytes" : "cache size, in blocks (keys)");
+            profile->granularity > 1 ? "cache size, in bytes"
+            : profile->elements      ? "cache size, in elements"
+                                     : "cache size, in blocks (keys)");
     if (unknown) fputs("right of the bound the curve is unknown and drawn flat\n", out);
     free(ratios);
     return FM_OK;
@@ -219,6 +222,9 @@ fm_status fm_view_curves_sized(FILE *out, const fm_profile *const *profiles, con
         if ((profiles[i]->granularity == 1) != (profiles[0]->granularity == 1))
             return fm_fail(error, FM_E_ARGUMENT, NULL, "%s counts %s, %s does not: they have no common size",
                            names[i], profiles[i]->granularity == 1 ? "keys" : "bytes", names[0]);
+        if (profiles[i]->elements != profiles[0]->elements)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "%s counts %s, %s does not: they have no common size",
+                           names[i], profiles[i]->elements ? "elements" : "blocks", names[0]);
         if (unit < from) from = unit;
         if (end > to) to = end < 63 ? end : 63;
     }
@@ -243,7 +249,9 @@ fm_status fm_view_curves_sized(FILE *out, const fm_profile *const *profiles, con
     letters(out, ratios, count, columns, 0, &known);
     axis(out, to - from, columns, UINT64_C(1) << from, &known);
     fprintf(out, "%*s%s\n", MARGIN, "",
-            profiles[0]->granularity > 1 ? "cache size, in bytes" : "cache size, in blocks (keys)");
+            profiles[0]->granularity > 1 ? "cache size, in bytes"
+            : profiles[0]->elements      ? "cache size, in elements"
+                                         : "cache size, in blocks (keys)");
     table_of_caches(out, profiles, count, caches, cache_count, &known);
     free(ratios);
     return FM_OK;

@@ -142,7 +142,8 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
 
     label(out, options, "distinct");
     const char *least = profile->cold_known ? "" : "at least ";
-    fprintf(out, "%s%s blocks", least, fm_text_count(profile->distinct).text);
+    fprintf(out, "%s%s %s", least, fm_text_count(profile->distinct).text,
+            profile->elements ? "elements: addresses, whatever the accesses' sizes" : "blocks");
     if (profile->granularity > 1)
         fprintf(out, " of %s bytes: a footprint of %s%s", fm_text_count(profile->granularity).text, least,
                 fm_text_bytes(profile->distinct, profile->granularity).text);

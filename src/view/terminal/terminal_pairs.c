@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "profile/attribution/attribution_check.h"
+#include "profile/attribution/module_name.h"
 #include "view/late_pairs.h"
 #include "view/place_chain.h"
 #include "view/place_text.h"
@@ -81,8 +82,10 @@ static void write_own(const list_view *view, uint32_t number, unsigned columns)
     size_t own = fm_place_own_frame(site);
     if (function) {
         char text[1200];
-        const char *slash = strrchr(module, '/');
-        snprintf(text, sizeof text, "%s in %s", function, slash && slash[1] ? slash + 1 : module);
+        if (fm_function_names_module(function, module))
+            snprintf(text, sizeof text, "%s", function);
+        else
+            snprintf(text, sizeof text, "%s in %s", function, fm_module_name(module));
         fm_text_write_short(view->out, text, columns, FM_CUT_MIDDLE, view->options->unicode);
     } else if (own > 0)
         fm_place_write_frame(view->out, &view->style, &site->frames[own], columns);
@@ -105,7 +108,7 @@ static void write_cache(const list_view *view)
     else
         fputs("a cache", view->out);
     ink(view, FM_INK_NONE);
-    fprintf(view->out, ": %s, %s blocks", fm_text_bytes(view->cache->bytes, 1).text,
+    fprintf(view->out, ": %s, %s blocks", fm_text_cache_size(view->profile, view->cache->bytes).text,
             fm_text_count(view->late.blocks).text);
     if (view->profile->granularity > 1)
         fprintf(view->out, " of %s bytes", fm_text_count(view->profile->granularity).text);
@@ -297,6 +300,7 @@ static fm_status write_list(const list_view *view, fm_error *error)
 fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
                               const fm_view_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_view_options known;
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;

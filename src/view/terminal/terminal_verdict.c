@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "profile/attribution/attribution_check.h"
+#include "profile/laws.h"
 #include "view/cache_fit.h"
 #include "view/code_groups.h"
 #include "view/source_text.h"
@@ -55,6 +56,7 @@ typedef struct verdict {
     fm_code_groups groups;
     uint32_t *order; /* by the misses at the judged level */
     size_t listed;   /* rows of the list */
+    bool few;        /* too few samples to say whose the misses are */
 } verdict;
 
 static void ink(const verdict *of, fm_ink which)
@@ -138,7 +140,8 @@ static fm_status write_level(const verdict *of, size_t level, fm_error *error)
     const double misses = fit->misses.expected;
     unsigned used =
         fm_text_write_short(of->out, cache_name(cache, name), 8, FM_CUT_END, of->options->unicode);
-    fprintf(of->out, "%*s %8s", used < 8 ? (int)(8 - used) : 0, "", fm_text_bytes(cache->bytes, 1).text);
+    fprintf(of->out, "%*s %8s", used < 8 ? (int)(8 - used) : 0, "",
+            fm_text_cache_size(of->profile, cache->bytes).text);
     if (!fit->misses.known) {
         fprintf(of->out, "  unknown: larger than the profile's bound\n");
         return FM_OK;
@@ -156,7 +159,7 @@ static fm_status write_level(const verdict *of, size_t level, fm_error *error)
                 fm_text_whole_percent(misses > 0 ? 1 - late / misses : 0).text);
     }
     fm_status status = FM_OK;
-    if (of->order)
+    if (of->order && !of->few)
         status =
             write_places(of, level, of->width > BEFORE_PLACES + 12 ? of->width - BEFORE_PLACES : 12, error);
     putc('\n', of->out);
@@ -174,13 +177,16 @@ static fm_status write_levels(const verdict *of, fm_error *error)
     } else {
         fprintf(of->out, " %7s %7s", "late", "first");
     }
-    fprintf(of->out, "%s\n", of->order ? "   most of them at" : "");
+    fprintf(of->out, "%s\n", of->order && !of->few ? "   most of them at" : "");
     ink(of, FM_INK_NONE);
     fm_status status = FM_OK;
     for (size_t i = 0; i < of->count && !status; i++) status = write_level(of, i, error);
     ink(of, FM_INK_DIM);
-    fprintf(of->out, "fully associative LRU, %s-byte blocks; late: used before, and lost since\n",
-            fm_text_count(of->profile->granularity).text);
+    if (of->profile->elements)
+        fputs("fully associative LRU, sizes in elements; late: used before, and lost since\n", of->out);
+    else
+        fprintf(of->out, "fully associative LRU, %s-byte blocks; late: used before, and lost since\n",
+                fm_text_count(of->profile->granularity).text);
     ink(of, FM_INK_NONE);
     return status;
 }
@@ -422,12 +428,14 @@ static void write_distance(const verdict *of)
     char text[400];
     if (!median(of, &lo, &hi)) return;
     const fm_misses there = fm_profile_misses(of->profile, hi);
-    int length = snprintf(text, sizeof text, "used again after %s to %s other blocks (%s to %s)",
-                          fm_text_count(lo).text, fm_text_count(hi).text, fm_text_bytes(lo, unit).text,
-                          fm_text_bytes(hi, unit).text);
+    int length = snprintf(text, sizeof text, "used again after %s to %s other %s", fm_text_count(lo).text,
+                          fm_text_count(hi).text, of->profile->elements ? "elements" : "blocks");
+    if (!of->profile->elements)
+        length += snprintf(text + length, sizeof text - (size_t)length, " (%s to %s)",
+                           fm_text_bytes(lo, unit).text, fm_text_bytes(hi, unit).text);
     if (there.known && there.expected < total(of) * 0.9)
         snprintf(text + length, sizeof text - (size_t)length, ": a cache of %s would miss %s instead of %s",
-                 fm_text_bytes(hi, unit).text,
+                 of->profile->elements ? fm_text_scaled(hi).text : fm_text_bytes(hi, unit).text,
                  fm_text_short_percent(there.expected / (double)of->profile->references).text,
                  fm_text_short_percent(of->fits[of->judged].ratio).text);
     fputs("  ", of->out);
@@ -444,8 +452,13 @@ static fm_status write_list(verdict *of, size_t most, fm_error *error)
         fputs("\nno misses at all: every re-use comes in time for these caches\n", of->out);
         return FM_OK;
     }
-    of->listed = rows_that_matter(of, most);
     putc('\n', of->out);
+    if (of->few) {
+        fprintf(of->out, "too few samples for a verdict: %" PRIu64 " of misses (%d are the least)\n",
+                fm_text_samples_of_misses(of->profile), (int)FM_FEWEST_SAMPLES);
+        return FM_OK;
+    }
+    of->listed = rows_that_matter(of, most);
     if (of->listed == 0) {
         fputs("the profile does not tell which data its references are to\n", of->out);
         return FM_OK;
@@ -478,17 +491,23 @@ fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_c
                                 fm_by by, size_t most, const fm_view_options *given, size_t given_size,
                                 fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_view_options known;
     char why[300];
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;
     if (profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile's attribution is unsound: %s", why);
+    const fm_law *law = fm_law_broken(profile, FM_LAWS_ANY, why, sizeof why);
+    if (law)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile breaks the law \"%s\" (%s): %s", law->name,
+                       law->says, why);
     verdict of = {.out = out, .profile = profile, .caches = caches, .by = by, .options = &known};
     of.count = count < MOST_LEVELS ? count : MOST_LEVELS;
     of.width = known.width ? known.width : 80;
     of.judged = fm_verdict_level(profile, caches, of.count);
     for (size_t i = 0; i < of.count; i++) of.fits[i] = fm_cache_fit_make(profile, &caches[i]);
+    of.few = fm_text_samples_of_misses(profile) < FM_FEWEST_SAMPLES;
     fm_verdict_sentence(out, profile, &known);
     if (profile->references == 0) {
         fputs("no references: nothing to show\n", out);

@@ -59,10 +59,15 @@ static void say_counts(sentence *to, const fm_profile *profile)
 {
     say(to, ": %s reference%s", fm_text_short((double)profile->references).text,
         profile->references == 1 ? "" : "s");
-    if (profile->granularity > 1)
+    const uint64_t samples = fm_text_samples_of_footprint(profile);
+    if (samples < FM_FEWEST_SAMPLES)
+        say(to, " to an unknown number of blocks (%" PRIu64 " sample%s of it)", samples,
+            samples == 1 ? "" : "s");
+    else if (profile->granularity > 1)
         say(to, " to %s", fm_text_bytes(profile->distinct, profile->granularity).text);
     else
-        say(to, " to %s blocks", fm_text_short((double)profile->distinct).text);
+        say(to, " to %s %s", fm_text_short((double)profile->distinct).text,
+            profile->elements ? "elements" : "blocks");
     const bool all =
         !profile->run || !profile->run->what || strcmp(profile->run->what, "all references") == 0;
     if (!all)
