@@ -11,7 +11,7 @@ endif()
 enable_language(ASM)
 
 set(cc_directory ${CMAKE_BINARY_DIR}/lib/${FATHOM_CC_PLACE})
-set(cc_core hooks.S access.c annotations.c atomics.c channel.c context.c copies.c jumps.c module.c process.c strings.c
+set(cc_core hooks.S access.c annotations.c atomics.c channel.c context.c copies.c filter.c jumps.c module.c process.c strings.c
             record_text.c thread_channel.c)
 set(cc_program heap.c signal.c ends.c)
 # Nothing may come between a hook and the code around it (and no loop may become a call of memcpy, see runtime.h). A
@@ -51,7 +51,7 @@ fathom_cc_variant(static libtsan_static.a FM_VARIANT_STATIC local-exec ${cc_core
 fathom_cc_variant(library libtsan_library.a FM_VARIANT_LIBRARY initial-exec ${cc_core})
 set(cc_made ${cc_directory}/libtsan.a ${cc_directory}/libtsan_static.a ${cc_directory}/libtsan_library.a)
 
-foreach(file gcc.specs inline.s wraps wraps-static wraps-library exports)
+foreach(file gcc.specs gcc-early.specs early.s inline.s wraps wraps-static wraps-library exports)
   add_custom_command(
     OUTPUT ${cc_directory}/${file}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${cc_directory}
@@ -60,5 +60,31 @@ foreach(file gcc.specs inline.s wraps wraps-static wraps-library exports)
     VERBATIM)
   list(APPEND cc_made ${cc_directory}/${file})
 endforeach()
+
+# The plug-in, for each gcc whose headers for plug-ins are there (collect/gcc): named by its version, as gcc loads none
+# that was built for another. Without one for the gcc at hand `fathom cc` does without.
+file(GLOB gccs RELATIVE /usr/bin /usr/bin/gcc-[0-9] /usr/bin/gcc-[0-9][0-9])
+find_program(FATHOM_CXX NAMES g++ c++ DOC "compiles the plug-in for gcc")
+set(cc_plugins)
+foreach(gcc gcc ${gccs})
+  execute_process(COMMAND ${gcc} -dumpfullversion OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${gcc} -print-file-name=plugin OUTPUT_VARIABLE place OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(plugin ${cc_directory}/gcc-${version}.so)
+  if(NOT FATHOM_CXX OR NOT EXISTS ${place}/include/gcc-plugin.h OR plugin IN_LIST cc_plugins)
+    continue()
+  endif()
+  add_custom_command(
+    OUTPUT ${plugin}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${cc_directory}
+    COMMAND ${FATHOM_CXX} -shared -fPIC -O2 -fno-rtti -fno-exceptions -Wall -Wextra
+            -isystem ${place}/include ${CMAKE_SOURCE_DIR}/collect/gcc/late_hooks.cc -o ${plugin}
+    DEPENDS ${CMAKE_SOURCE_DIR}/collect/gcc/late_hooks.cc
+    VERBATIM)
+  list(APPEND cc_plugins ${plugin})
+endforeach()
+if(NOT cc_plugins)
+  fathom_left_out("fathom cc by gcc, vectors" "gcc-12-plugin-dev" "there are no headers for plug-ins of gcc")
+endif()
+list(APPEND cc_made ${cc_plugins})
 add_custom_target(fathom_cc ALL DEPENDS ${cc_made})
 install(FILES ${cc_made} DESTINATION ${CMAKE_INSTALL_LIBDIR}/${FATHOM_CC_PLACE})

@@ -80,6 +80,14 @@ enum {
     FM_RANGE_MOST = 64 << 10, /* bytes of one access */
 };
 
+/* Where a process keeps its descriptor of the session (compiler): high, where it changes none that the program
+ * gets. With FM_WANT_CHILDREN it is inherited there. limit: RLIMIT_NOFILE. */
+static inline int fm_stream_descriptor(uint64_t limit)
+{
+    if (limit >= 1064) return 1000;
+    return limit > 128 ? (int)limit - 64 : (int)(limit / 2);
+}
+
 /* ---- the descriptor of a channel ---- */
 
 enum { FM_CHANNEL_FREE = 0, FM_CHANNEL_CLAIMED = 1, FM_CHANNEL_OPEN = 2, FM_CHANNEL_CLOSED = 3 };
@@ -105,9 +113,10 @@ typedef struct fm_channel {
     uint32_t tid;      /* kernel's thread number of the thread (compiler) or of the main thread (Valgrind) */
     uint32_t
         process; /* serial number of the process: fm_session.processes before it was raised; see PROCESS */
-    uint32_t thread; /* small number of the thread in its process, from 1 (compiler); 1 (Valgrind) */
-    uint64_t born;   /* fm_session.sequence when the channel was claimed */
-    uint32_t spare3[8];
+    uint32_t thread;  /* small number of the thread in its process, from 1 (compiler); 1 (Valgrind) */
+    uint64_t born;    /* fm_session.sequence when the channel was claimed */
+    uint32_t calling; /* compiler: 1 + the number of a system call that the runtime makes now; 0: none */
+    uint32_t spare3[7];
     uint64_t chunk_sequence[FM_RING_CHUNKS]; /* fm_session.sequence, taken when the chunk was sealed: the
                                                 order in which chunks of a process's threads are merged */
     uint32_t chunk_words[FM_RING_CHUNKS];    /* words in each sealed chunk */
@@ -135,14 +144,17 @@ typedef struct fm_session {
     uint32_t wants;
     uint32_t order; /* FM_ORDER_…, changed by the receiver */
     uint32_t receiver_pid;
-    uint64_t spare0[5];
+    uint64_t beats; /* raised as long as the receiver works */
+    uint64_t spare0[4];
     /* Changed by producers. */
     uint32_t wake;           /* futex of the receiver: raised by one after sealing or closing */
     uint32_t receiver_waits; /* 1 while the receiver waits on `wake` */
     uint64_t sequence;       /* next sequence number of a chunk */
     uint32_t processes;      /* next serial number of a process, from 1 */
     uint32_t refused;        /* producers that found no free channel */
-    uint64_t spare1[5];
+    uint32_t quiet;          /* 1: one of them must not wake the receiver, which looks by itself then */
+    uint32_t unused;
+    uint64_t spare1[4];
     fm_channel channels[FM_STREAM_CHANNELS];
 } fm_session;
 
@@ -259,12 +271,14 @@ enum {
     FM_ACCESS_LOAD_4,
     FM_ACCESS_LOAD_8,
     FM_ACCESS_LOAD_16,
+    FM_ACCESS_LOAD_32,
     FM_ACCESS_LOAD_RANGE,
     FM_ACCESS_STORE_1,
     FM_ACCESS_STORE_2,
     FM_ACCESS_STORE_4,
     FM_ACCESS_STORE_8,
     FM_ACCESS_STORE_16,
+    FM_ACCESS_STORE_32,
     FM_ACCESS_STORE_RANGE,
 };
 #define FM_ACCESS_WORD(address, code, pc)                                                                    \

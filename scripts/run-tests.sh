@@ -138,7 +138,7 @@ add_programs() { # group, directory of sources, where the programs are, what to 
 parts=$PWD/build/lib/fathom
 ordinary="approximate-real independent-reader progress naive-model help"
 ordinary+=" threads memory-choice approximate parda hp-rda inputs old-spellings byte-order-mark contract-examples closed-forms"
-ordinary+=" predict static-what-if"
+ordinary+=" predict static-what-if numbers"
 if wanted asan; then
     # shellcheck disable=SC2086 # a list of names
     add asan/cli "env FATHOM=build-asan/fathom FATHOM_PARTS=$parts FATHOM_TEST_STRIDE=19 tests/cli/run.sh $(printf ' --but %s' $ordinary)"
@@ -197,7 +197,9 @@ if wanted tsan; then
 fi
 wanted install && add install tests/install/run-install-test.sh
 wanted install && add install/abi tests/install/abi-test.py
+wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
+wanted docs && add docs/commands tests/docs/commands_test.py
 wanted docs && add docs/headers tests/docs/header-examples.py
 if wanted unit; then
     for name in $(units); do

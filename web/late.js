@@ -285,7 +285,7 @@ const objectText = (model, object) => {
   const of = model.of;
   const inModule = object.module >= 0 ? lastPart(of.modules[object.module].path) : '';
   if (object.kind === 'global') return object.name || 'data at 0x' + object.address + (inModule ? ' in ' + inModule : '');
-  if (object.kind === 'stack') return object.thread ? 'stack of thread ' + object.thread : 'stack';
+  if (object.kind === 'stack') return object.thread ? 'stack of thread ' + object.thread : 'stacks of other threads';
   if (object.kind === 'thread-local')
     return object.name ? 'thread-local ' + object.name : 'thread-local storage of ' + (inModule || 'an unknown file');
   if (object.kind === 'array') return 'array ' + (object.name || '?');

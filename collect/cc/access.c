@@ -14,8 +14,8 @@ _Static_assert(offsetof(fm_cells, any) == FM_CELL_ANY, "");
 _Static_assert(FM_CELL_LOAD == 0 && FM_CELL_STORE == 8 && offsetof(fm_cells, calls) == 24,
                "inline.s has them as numbers");
 _Static_assert(FM_RECORD(FM_RECORD_PAGE, 0, 0) == UINT64_C(0x9500000000000000), "hooks.S has it as a number");
-_Static_assert(FM_ACCESS_LOAD_1 == 1 && FM_ACCESS_LOAD_16 == 5 && FM_ACCESS_STORE_1 == 7 &&
-                   FM_ACCESS_STORE_16 == 11,
+_Static_assert(FM_ACCESS_LOAD_1 == 1 && FM_ACCESS_LOAD_32 == 6 && FM_ACCESS_STORE_1 == 8 &&
+                   FM_ACCESS_STORE_32 == 13,
                "hooks.S has them as numbers");
 
 /* Beyond its limit from the beginning, so that the first hook comes to fm_access_slow. */
@@ -124,7 +124,7 @@ void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
 static void access_range(uintptr_t address, uint64_t length, unsigned base, uintptr_t pc)
 {
     if (length == 0) return;
-    if (length <= 16 && (length & (length - 1)) == 0) {
+    if (length <= 32 && (length & (length - 1)) == 0) {
         fm_access(address, base + (unsigned)__builtin_ctz((unsigned)length), 0, pc);
         return;
     }
@@ -208,9 +208,9 @@ static void tell_range(uintptr_t address, uint64_t length, bool store, uintptr_t
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length);
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value);
-/* What clang's AddressSanitizer calls for any other size. */
-FM_EXPORT void __fathom_loadN(uintptr_t address, uint64_t length);
-FM_EXPORT void __fathom_storeN(uintptr_t address, uint64_t length);
+/* What clang's AddressSanitizer calls for any other size than 1 to 16, by way of hooks.S. */
+void fm_load_other(uintptr_t address, uint64_t length);
+void fm_store_other(uintptr_t address, uint64_t length);
 
 FM_EXPORT void __tsan_read_range(uintptr_t address, uint64_t length)
 {
@@ -222,14 +222,52 @@ FM_EXPORT void __tsan_write_range(uintptr_t address, uint64_t length)
     if (fm_unlikely(fm_my.any != NULL)) tell_range(address, length, true, FM_SITE);
 }
 
-FM_EXPORT void __fathom_loadN(uintptr_t address, uint64_t length)
+void fm_load_other(uintptr_t address, uint64_t length)
 {
     fm_load_range(address, length, FM_SITE);
 }
 
-FM_EXPORT void __fathom_storeN(uintptr_t address, uint64_t length)
+void fm_store_other(uintptr_t address, uint64_t length)
 {
     fm_store_range(address, length, FM_SITE);
+}
+
+/*
+ * Vectors of `count` elements of which only those in the mask are loaded or stored (collect/gcc). The mask is
+ * a row of elements whose signs count (AVX2), each of them an access as for the other collectors; or of bits
+ * (AVX-512), and those side by side are one access.
+ */
+static void tell_masked(uintptr_t address, const unsigned char *mask, uint32_t count, uint32_t size,
+                        bool bits, bool store, uintptr_t pc)
+{
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < count; from = ++i) {
+        while (bits && i < count && mask[i / 8] >> i % 8 & 1) i++;
+        const uint32_t end = bits ? i : i + (mask[(size_t)i * size + size - 1] >> 7);
+        if (end == from) continue;
+        const uintptr_t at = address + (uintptr_t)from * size;
+        if (store)
+            fm_store_range(at, (uint64_t)(end - from) * size, pc);
+        else
+            fm_load_range(at, (uint64_t)(end - from) * size, pc);
+    }
+}
+
+FM_EXPORT void __fathom_masked_load(uintptr_t address, const void *mask, uint32_t count, uint32_t size,
+                                    uint32_t bits);
+FM_EXPORT void __fathom_masked_store(uintptr_t address, const void *mask, uint32_t count, uint32_t size,
+                                     uint32_t bits);
+
+FM_EXPORT void __fathom_masked_load(uintptr_t address, const void *mask, uint32_t count, uint32_t size,
+                                    uint32_t bits)
+{
+    if (fm_unlikely(fm_my.load != NULL)) tell_masked(address, mask, count, size, bits, false, FM_SITE);
+}
+
+FM_EXPORT void __fathom_masked_store(uintptr_t address, const void *mask, uint32_t count, uint32_t size,
+                                     uint32_t bits)
+{
+    if (fm_unlikely(fm_my.store != NULL)) tell_masked(address, mask, count, size, bits, true, FM_SITE);
 }
 
 FM_EXPORT void __tsan_vptr_update(uintptr_t address, void *value)

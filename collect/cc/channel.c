@@ -9,7 +9,14 @@
 #include "runtime.h"
 #include "system.h"
 
-enum { WAIT_MILLISECONDS = 100, CLAIM_TRIES = 10 };
+enum {
+    WAIT_MILLISECONDS = 100,
+    CLAIM_TRIES = 10,
+    /* Where a filter forbids to ask whether the receiver is there: so long it may stand still, in waits or,
+     * where these are forbidden, too, in looks of some 50 nanoseconds. Half a minute, about. */
+    STILL_WAITS = 300,
+    STILL_LOOKS = 1 << 29,
+};
 
 /* ---- the file ---- */
 
@@ -39,13 +46,9 @@ static int session_file(const fm_cc_process *process, bool *mine)
     return fd;
 }
 
-bool fm_session_open(fm_cc_process *process, const char *path)
+/* Maps the session that a file is; false: it is none of this version. */
+static bool session_map(fm_cc_process *process, int fd)
 {
-    size_t length = fm_text_length(path);
-    if (length == 0 || length >= sizeof process->path) return false;
-    for (size_t i = 0; i <= length; i++) process->path[i] = path[i];
-    int fd = fm_open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return false;
     struct stat status;
     fm_session *session = NULL;
     status.st_size = 0;
@@ -53,27 +56,48 @@ bool fm_session_open(fm_cc_process *process, const char *path)
     if (fm_fstat(fd, &status) == 0 &&
         status.st_size >= (off_t)FM_STREAM_RINGS_OFFSET + (off_t)FM_RING_BYTES * FM_STREAM_CHANNELS)
         session = fm_map(FM_STREAM_RINGS_OFFSET, fd, 0);
-    if (!session) {
-        fm_close(fd);
-        return false;
-    }
+    if (!session) return false;
     if (session->magic != FM_STREAM_MAGIC || session->version != FM_STREAM_VERSION) {
         fm_unmap(session, FM_STREAM_RINGS_OFFSET);
-        fm_close(fd);
         return false;
     }
-    struct rlimit files = {0, 0};
-    int above = 1000;
-    if (fm_syscall(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&files, 0, 0) == 0 && files.rlim_cur < 1064)
-        above = files.rlim_cur > 128 ? (int)files.rlim_cur - 64 : (int)(files.rlim_cur / 2);
-    int high = fm_dup_above(fd, above);
-    fm_close(fd);
-    process->fd = high >= 0 ? high : -1;
+    process->fd = fd;
     process->device = status.st_dev;
     process->inode = status.st_ino;
     process->session = session;
     process->wants = session->wants;
     return true;
+}
+
+static int inherited_place(void)
+{
+    struct rlimit files = {0, 0};
+    fm_syscall(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&files, 0, 0);
+    return fm_stream_descriptor(files.rlim_cur);
+}
+
+bool fm_session_may_be(const char *path)
+{
+    struct stat status;
+    status.st_size = 0;
+    return path ||
+           (fm_fstat(inherited_place(), &status) == 0 && status.st_size > (off_t)FM_STREAM_RINGS_OFFSET);
+}
+
+bool fm_session_open(fm_cc_process *process, const char *path)
+{
+    const int place = inherited_place();
+    size_t length = path ? fm_text_length(path) : 0;
+    if (length >= sizeof process->path) return false;
+    for (size_t i = 0; i < length; i++) process->path[i] = path[i];
+    process->path[length] = 0;
+    int fd = length > 0 ? fm_open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0) return session_map(process, place);
+    bool mapped = session_map(process, fd);
+    process->fd = mapped ? fm_dup_above(fd, place) : -1;
+    if (process->fd < 0) process->fd = -1;
+    fm_close(fd);
+    return mapped;
 }
 
 void fm_session_leave_rings(fm_cc_process *process)
@@ -91,6 +115,27 @@ void fm_session_leave(fm_cc_process *process)
     fm_map_over(process->session, FM_STREAM_RINGS_OFFSET);
     if (process->fd >= 0 && is_session(process, process->fd)) fm_close(process->fd);
     process->fd = -1;
+}
+
+/* The receiver works as long as its count rises: all that can be known without a system call. */
+typedef struct standstill {
+    uint64_t beats;
+    uint32_t since; /* so many waits or looks ago */
+} standstill;
+
+static bool stands_still(const fm_cc_process *process, standstill *still, bool waited)
+{
+    uint64_t beats = __atomic_load_n(&process->session->beats, __ATOMIC_RELAXED);
+    if (beats != still->beats) still->since = 0;
+    still->beats = beats;
+    if (++still->since < (waited ? STILL_WAITS : STILL_LOOKS)) return false;
+    __atomic_fetch_add(&process->session->refused, 1, __ATOMIC_RELAXED); /* should it be there after all */
+    return true;
+}
+
+static bool may_ask_for_receiver(void)
+{
+    return !fm_call_denied(__NR_fstat) && !fm_call_denied(__NR_flock);
 }
 
 /* The receiver holds a lock on the file as long as it lives. */
@@ -174,6 +219,7 @@ bool fm_channel_claim(fm_cc_process *process, fm_thread *thread)
     for (int tries = 0;; tries++) { /* as long as there is somebody who will make room */
         if (__atomic_load_n(&session->order, __ATOMIC_RELAXED) != FM_ORDER_TRACE) return false;
         index = claim_free(session);
+        if (fm_call_denied(__NR_nanosleep) && index == -2) break;
         if (index != -2 || (tries % CLAIM_TRIES == CLAIM_TRIES - 1 && receiver_is_gone(process))) break;
         struct timespec moment = {0, 20 * 1000000};
         fm_syscall(__NR_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
@@ -258,6 +304,7 @@ static fm_thread *own_thread(void)
 
 FM_COLD void fm_make_room(void)
 {
+    standstill still = {0, 0};
     uint64_t signals = fm_signals_block();
     fm_thread *asked = own_thread();
     if (asked && asked->local_pending && !asked->chunk_pending) { /* by fm_channel_ask */
@@ -281,18 +328,29 @@ FM_COLD void fm_make_room(void)
             enter_chunk(thread, true);
             break;
         }
-        __atomic_store_n(&channel->producer_waits, 1, __ATOMIC_SEQ_CST);
+        const bool sleeps = !fm_call_denied(__NR_futex);
+        if (sleeps) __atomic_store_n(&channel->producer_waits, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&channel->taken, __ATOMIC_SEQ_CST) == taken) {
             fm_signals_restore(signals);
+            if (!sleeps) {
+                __builtin_ia32_pause();
+                fm_syscall(__NR_sched_yield, 0, 0, 0, 0, 0, 0);
+            }
             fm_futex_wait(&channel->taken, taken, WAIT_MILLISECONDS);
             signals = fm_signals_block();
         }
         if (fm_my.thread != thread || thread->channel != channel) continue;
         __atomic_store_n(&channel->producer_waits, 0, __ATOMIC_RELAXED);
-        if (__atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE) == taken && receiver_is_gone(process))
+        if (__atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE) == taken &&
+            (may_ask_for_receiver() ? receiver_is_gone(process) : stands_still(process, &still, sleeps)))
             __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
     }
-    asked = own_thread(); /* modules that others have loaded */
+    asked = own_thread();
+    if (asked && asked->unseen && !asked->chunk_pending) {
+        asked->unseen = false;
+        fm_append1(FM_RECORD(FM_RECORD_LOST, 1, 0)); /* at least */
+    }
+    /* Modules that others have loaded. */
     if (asked && !asked->chunk_pending &&
         asked->local_modules != __atomic_load_n(&fm_process_here->module_count, __ATOMIC_ACQUIRE))
         fm_locals_report(fm_process_here, asked);

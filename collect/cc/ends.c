@@ -20,7 +20,7 @@ static void ends(int code)
 static _Noreturn void leave(int code)
 {
     ends(code);
-    for (;;) fm_syscall(__NR_exit_group, code, 0, 0, 0, 0, 0);
+    for (;;) fm_syscall_plain(__NR_exit_group, code, 0, 0, 0, 0, 0);
 }
 
 INTERPOSED(void, _exit, (int status))

@@ -128,11 +128,27 @@ fm_hooks_begin:
     access __tsan_read4, FM_CELL_LOAD, 3
     access __tsan_read8, FM_CELL_LOAD, 4
     access __tsan_read16, FM_CELL_LOAD, 5
-    access __tsan_write1, FM_CELL_STORE, 7
-    access __tsan_write2, FM_CELL_STORE, 8
-    access __tsan_write4, FM_CELL_STORE, 9
-    access __tsan_write8, FM_CELL_STORE, 10
-    access __tsan_write16, FM_CELL_STORE, 11
+    access __tsan_write1, FM_CELL_STORE, 8
+    access __tsan_write2, FM_CELL_STORE, 9
+    access __tsan_write4, FM_CELL_STORE, 10
+    access __tsan_write8, FM_CELL_STORE, 11
+    access __tsan_write16, FM_CELL_STORE, 12
+    access __fathom_load32, FM_CELL_LOAD, 6
+    access __fathom_store32, FM_CELL_STORE, 13
+
+    /* void name(address, length): vectors of 32 bytes are the most frequent. */
+    .macro other name, sized, slow
+    .globl \name
+    begin \name
+    cmpq $32, %rsi
+    je \sized
+    jmp \slow
+    end \name
+    .endm
+
+    other __fathom_loadN, __fathom_load32, fm_load_other
+    other __fathom_storeN, __fathom_store32, fm_store_other
+    .hidden fm_load_other, fm_store_other
 
     /* The receiver cuts at blocks by address and size: alignment makes no difference here. */
     .macro same name, as

@@ -53,6 +53,22 @@
     fathom_hook 8, \target
     .exitm
     .endif
+    .ifeqs "\target", "__fathom_load32@PLT"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_load16@PLT"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store32@PLT"
+    fathom_hook 8, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store16@PLT"
+    fathom_hook 8, \target
+    .exitm
+    .endif
     .ifeqs "\target", "__tsan_read2@PLT"
     fathom_hook 0, \target
     .exitm
@@ -74,6 +90,22 @@
     .exitm
     .endif
     .ifeqs "\target", "__tsan_write16@PLT"
+    fathom_hook 8, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_load8@PLT"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_load4@PLT"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store8@PLT"
+    fathom_hook 8, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store4@PLT"
     fathom_hook 8, \target
     .exitm
     .endif
@@ -101,6 +133,22 @@
     fathom_hook 8, \target
     .exitm
     .endif
+    .ifeqs "\target", "__fathom_load32"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_load16"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store32"
+    fathom_hook 8, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store16"
+    fathom_hook 8, \target
+    .exitm
+    .endif
     .ifeqs "\target", "__tsan_read2"
     fathom_hook 0, \target
     .exitm
@@ -122,6 +170,22 @@
     .exitm
     .endif
     .ifeqs "\target", "__tsan_write16"
+    fathom_hook 8, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_load8"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_load4"
+    fathom_hook 0, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store8"
+    fathom_hook 8, \target
+    .exitm
+    .endif
+    .ifeqs "\target", "__fathom_store4"
     fathom_hook 8, \target
     .exitm
     .endif

@@ -21,6 +21,11 @@ static uintptr_t target_of(const uintptr_t *buffer)
 static void jumps(const uintptr_t *buffer, uintptr_t here)
 {
     if (!FM_HAS_THREADS) return;
+    if (fm_unlikely(fm_my.busy >
+                    0)) { /* out of a handler that is not seen: what it interrupted stays half done */
+        fm_thread_lost();
+        return;
+    }
     fm_thread *thread = fm_my.calls;
     if (fm_likely(!thread) || thread == &fm_unclaimed_thread) return;
     uintptr_t target = target_of(buffer);

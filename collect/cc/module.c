@@ -17,8 +17,6 @@
 #include <link.h>
 #include <sys/auxv.h>
 
-extern fm_cc_process fm_process_own __attribute__((visibility("hidden")));
-
 enum { NOTE_TYPE = 1, DESCRIPTOR_BYTES = 8 };
 
 __asm__(".pushsection .note.fathom, \"a\", @note\n"

@@ -27,7 +27,6 @@
 extern const uint32_t fm_anchor __asm__("__fathom_anchor") __attribute__((visibility("hidden")));
 const uint32_t fm_anchor = FM_STREAM_VERSION;
 
-extern fm_cc_process fm_process_own __attribute__((visibility("hidden")));
 fm_cc_process fm_process_own;
 fm_cc_process *fm_process_here;
 
@@ -183,7 +182,8 @@ static void start_copy(void)
         process = &fm_process_own;
         const char *path = session_path();
         process->state = FM_STATE_STARTING;
-        bool traced = path && !getauxval(AT_SECURE) && !RUNNING_ON_VALGRIND;
+        /* Without a path it may have inherited the session. */
+        bool traced = !getauxval(AT_SECURE) && !RUNNING_ON_VALGRIND && fm_session_may_be(path);
         if (traced) fm_process_here = process; /* in this state no other thread gets a channel yet */
         traced = traced && start(process, path);
         __atomic_store_n(&process->state, traced ? FM_STATE_ACTIVE : FM_STATE_PASSIVE, __ATOMIC_RELEASE);
@@ -219,12 +219,16 @@ static __attribute__((constructor(101))) void fm_constructor(void)
 void fm_process_forked(void)
 {
     fm_cc_process *process = fm_process_active();
-    if (!process || process->pid == fm_getpid()) return;
+    if (!process) return;
+    const bool told = !fm_call_denied(__NR_getpid);
+    if (told && process->pid == fm_getpid()) return;
     fm_thread *thread = pthread_getspecific(process->key);
     process->module_lock = 0; /* whoever held it is not here */
     uint64_t signals = fm_signals_block();
     if (thread) fm_thread_silence(thread);
-    if (!(process->wants & FM_WANT_CHILDREN)) {
+    if (!told || !(process->wants & FM_WANT_CHILDREN)) {
+        if (!told && (process->wants & FM_WANT_CHILDREN))
+            __atomic_fetch_add(&process->session->refused, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
         fm_session_leave(process);
     } else {
@@ -248,7 +252,7 @@ void fm_process_forked(void)
 /* Not in a child of vfork, which has our memory but is another process. */
 static bool is_this_process(const fm_cc_process *process)
 {
-    return process->pid == fm_getpid();
+    return fm_call_denied(__NR_getpid) || process->pid == fm_getpid();
 }
 
 void fm_process_end(fm_cc_process *process, int code)

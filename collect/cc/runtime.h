@@ -45,6 +45,7 @@ enum {
     FM_MODULES = 1024,
     FM_COPIES = 8, /* of the runtime in one process */
     FM_SIGNALS = 65,
+    FM_SYSTEM_CALLS = 512,
 };
 
 /* A call that has not returned. */
@@ -67,6 +68,7 @@ typedef struct fm_cells {
     struct fm_thread *thread; /* set when the thread has a channel */
     fm_channel *unclaimed;    /* &fm_unclaimed_channel of this copy */
     uint32_t number;          /* of the thread, when it had a channel once */
+    uint32_t busy;            /* within what a signal handler must not see half done: filter.c */
 } fm_cells;
 
 /* Exported, as what inline.s puts into programs looks at it too. */
@@ -101,6 +103,7 @@ typedef struct fm_thread {
     uint32_t number, tid;
     bool chunk_pending;            /* the last chunk is sealed, the next not yet free */
     bool record_calls;             /* ENTER and LEAVE are wanted */
+    bool unseen;                   /* a handler ran while the thread was busy: its references are missing */
     unsigned closing_rounds;       /* of thread-specific data's destructors, seen */
     uint32_t depth;                /* of frames; may be above FM_FRAMES */
     uint32_t floor;                /* frames below this belong to what a signal handler has interrupted … */
@@ -153,11 +156,13 @@ typedef struct fm_cc_process {
         uintptr_t from, to;
     } hooks[FM_COPIES]; /* code of hooks.S */
     uintptr_t handlers[FM_SIGNALS];
+    uint64_t denied[FM_SYSTEM_CALLS / 64]; /* system calls that the runtime must not make: filter.c */
     char path[128];
     fm_thread *by_channel[FM_STREAM_CHANNELS]; /* of this process; set while the ring is mapped */
     fm_cc_module modules[FM_MODULES];
 } fm_cc_process;
 
+extern fm_cc_process fm_process_own __attribute__((visibility("hidden"))); /* of this copy */
 extern fm_cc_process *fm_process_here; /* NULL until this copy has started */
 
 /* In a static program, libc calls what is wrapped before it has set up thread-local storage. */
@@ -177,7 +182,10 @@ extern const char fm_hooks_begin[], fm_hooks_end[];
 
 /* ---- channel.c ---- */
 
-/* Opens the session that path names, into process. False: not there, or not ours. */
+/* Is there a session, as far as one can tell without opening it? */
+bool fm_session_may_be(const char *path);
+/* Opens the session that path names, or else the one that was inherited, into process. path NULL: the
+ * environment names none, perhaps as somebody has cleared it. False: not there, or not ours. */
 bool fm_session_open(fm_cc_process *process, const char *path);
 /* In a child that is not traced: lets go of the session's memory, so that its end does not wait for the
  * child. */
@@ -206,6 +214,8 @@ void fm_thread_begin(fm_cc_process *process, fm_thread *thread); /* THREAD_START
 void fm_thread_set_cells(fm_cc_process *process, fm_thread *thread);
 /* No reference of this thread goes anywhere from now on. */
 void fm_thread_silence(fm_thread *thread);
+/* Nothing of this thread is seen any more; the receiver is told. */
+void fm_thread_lost(void);
 void fm_thread_end(void *data); /* destructor of the key; data: the thread */
 
 /* ---- process.c, module.c ---- */

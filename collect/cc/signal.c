@@ -82,12 +82,39 @@ static void enter_handler(action_handler *of_program, int number, siginfo_t *inf
     }
 }
 
+/*
+ * Signals could not be blocked (filter.c), and the thread is within something that a hook must not meet half
+ * done. All that a hook looks at is set to nothing meanwhile.
+ */
+static void run_unseen(fm_thread *thread, action_handler *of_program, int number, siginfo_t *information,
+                       void *context)
+{
+    fm_channel *load = fm_my.load, *store = fm_my.store, *any = fm_my.any;
+    fm_thread *calls = fm_my.calls, *heap = fm_my.heap;
+    if (thread && thread != &fm_unclaimed_thread) thread->unseen = true;
+    fm_my.load = fm_my.store = fm_my.any = NULL;
+    fm_my.calls = fm_my.heap = fm_my.thread = NULL;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    of_program(number, information, context);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    fm_my.load = load;
+    fm_my.store = store;
+    fm_my.any = any;
+    fm_my.calls = calls;
+    fm_my.heap = heap;
+    fm_my.thread = thread;
+}
+
 static void fm_signal_entry(int number, siginfo_t *information, void *context)
 {
     fm_cc_process *process = fm_process_here;
     action_handler *of_program =
         (action_handler *)__atomic_load_n(&process->handlers[number], __ATOMIC_ACQUIRE);
     fm_thread *thread = fm_my.thread;
+    if (fm_unlikely(fm_my.busy > 0)) {
+        run_unseen(thread, of_program, number, information, context);
+        return;
+    }
     if (!thread || thread == &fm_unclaimed_thread || !thread->channel) {
         of_program(number, information, context);
         return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * system.h - system calls without libc: they neither set errno, nor are points of cancellation, nor can
- * anybody interpose them. Results below zero are -errno.
+ * anybody interpose them. Results below zero are -errno. A call that the program's filter (seccomp) does not
+ * let through is not made in a runtime of fathom cc, and fails with -EPERM: filter.c.
  */
 #ifndef FATHOM_CC_SYSTEM_H
 #define FATHOM_CC_SYSTEM_H
@@ -9,6 +10,7 @@
 #include <asm/unistd.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/file.h>
@@ -17,7 +19,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static inline long fm_syscall(long number, long a, long b, long c, long d, long e, long f)
+/* One that the program itself asked for. */
+static inline long fm_syscall_plain(long number, long a, long b, long c, long d, long e, long f)
 {
     long result = 0;
     register long r10 __asm__("r10") = d;
@@ -29,6 +32,47 @@ static inline long fm_syscall(long number, long a, long b, long c, long d, long 
                      : "rcx", "r11", "memory");
     return result;
 }
+
+#if defined FM_VARIANT_PROGRAM || defined FM_VARIANT_STATIC || defined FM_VARIANT_LIBRARY
+
+/* Would the call end the program, or do something else than it should? */
+bool fm_call_denied(long number);
+/* The runtime makes a call for itself; false: it must not. */
+bool fm_call_begins(long number);
+void fm_call_ends(void);
+
+static inline long fm_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    if (!fm_call_begins(number)) return -1; /* -EPERM */
+    long result = fm_syscall_plain(number, a, b, c, d, e, f);
+    fm_call_ends();
+    return result;
+}
+
+/* All signals blocked; returns what was blocked before. Where that must not be done, handlers that run until
+ * fm_signals_restore are not seen (signal.c). */
+uint64_t fm_signals_block(void);
+void fm_signals_restore(uint64_t before);
+
+#else /* not in a runtime of fathom cc: the sampler */
+
+static inline long fm_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    return fm_syscall_plain(number, a, b, c, d, e, f);
+}
+
+static inline uint64_t fm_signals_block(void)
+{
+    uint64_t all = UINT64_MAX, before = 0;
+    fm_syscall(__NR_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all, (long)&before, 8, 0, 0);
+    return before;
+}
+static inline void fm_signals_restore(uint64_t before)
+{
+    fm_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, 8, 0, 0);
+}
+
+#endif
 
 static inline int fm_open(const char *path, int flags)
 {
@@ -96,17 +140,6 @@ static inline void fm_futex_wait(uint32_t *word, uint32_t value, long millisecon
 static inline void fm_futex_wake(uint32_t *word)
 {
     fm_syscall(__NR_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
-}
-/* All signals blocked; returns what was blocked before. */
-static inline uint64_t fm_signals_block(void)
-{
-    uint64_t all = UINT64_MAX, before = 0;
-    fm_syscall(__NR_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all, (long)&before, 8, 0, 0);
-    return before;
-}
-static inline void fm_signals_restore(uint64_t before)
-{
-    fm_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, 8, 0, 0);
 }
 
 #endif

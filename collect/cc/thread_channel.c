@@ -132,6 +132,7 @@ static void find_stack(fm_thread *thread, uintptr_t *low, uintptr_t *high)
     pthread_attr_t attributes;
     void *address;
     size_t size;
+    if (fm_call_denied(__NR_sched_getaffinity) || fm_call_denied(__NR_openat)) return; /* which it makes */
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     if (pthread_attr_getstack(&attributes, &address, &size) == 0) {
         *low = (uintptr_t)address;
@@ -237,6 +238,14 @@ FM_COLD void fm_thread_attach(void)
         if (state == FM_STATE_ACTIVE) attach(process);
     }
     fm_signals_restore(signals);
+}
+
+void fm_thread_lost(void)
+{
+    fm_cc_process *process = fm_process_here;
+    fm_my.busy = 0;
+    fm_thread_set_cells(process, NULL);
+    if (process && process->session) __atomic_fetch_add(&process->session->refused, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- end ---- */

@@ -82,7 +82,7 @@ typedef struct fm_pair {
 typedef enum fm_object_kind {
     FM_OBJECT_GLOBAL = 0,       /* a variable in a module */
     FM_OBJECT_HEAP = 1,         /* all blocks that were allocated at one place */
-    FM_OBJECT_STACK = 2,        /* of one thread */
+    FM_OBJECT_STACK = 2,        /* of one thread, or of all that came late (thread 0) */
     FM_OBJECT_MODULE = 3,       /* data of a module that no variable's name covers */
     FM_OBJECT_OTHER = 4,        /* mapped memory, and what is not known */
     FM_OBJECT_THREAD_LOCAL = 5, /* a thread-local variable of a module, in all threads; without a name: what

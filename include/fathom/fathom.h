@@ -29,6 +29,12 @@
  *   - Calls that can fail return an fm_status and take an fm_error last (status.h).
  *   - Handles are opaque, made by …_create or …_open, ended by …_destroy or …_close
  *     (an fm_output by …_commit or …_abandon).
+ *   - To end a handle that is NULL is to do nothing. Every other call that returns an fm_status and is given
+ *     NULL where it takes a handle, a profile, an attribution or a model fails with FM_E_ARGUMENT and has done
+ *     nothing, but where its description says what NULL means. Calls that return no fm_status have no way to
+ *     say it, and must not be given NULL; nor must any call for the place of a result. options NULL are those
+ *     of which every member is 0.
+ *   - Reasons name members of options (fm_reader_options.format, csv_key); fathom shows its own options then.
  *   - Distances, counts, addresses and sizes are uint64_t; every value of a key is an ordinary one,
  *     0 and 2^64−1 among them. A first touch has the distance FM_COLD.
  *   - The library never prints, exits or aborts. Only in a cluster does fm_cluster_abort end all

@@ -235,6 +235,7 @@ static fm_status analyze(analysis *self, fm_error *error)
 fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
                            const fm_analyze_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(reader, error);
     analysis self = {.reader = reader, .count = count};
     fm_error reason;
     if (!error) error = &reason;

@@ -213,6 +213,7 @@ fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error)
 /* What is pending was fed before: it is not for the new sink. */
 fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, void *context, fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     if (analyzer->ops->info.histogram_only) return FM_OK;
     fm_status status = fm_analyzer_flush(analyzer, error);
     if (status != FM_OK) return status;
@@ -225,6 +226,7 @@ fm_status fm_analyzer_set_sink(fm_analyzer *analyzer, fm_distance_sink sink, voi
 fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_late_sink sink, void *context,
                                     fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     fm_attributing *attributing = analyzer->attributing;
     if (!attributing) return FM_OK;
     fm_status status = fm_analyzer_flush(analyzer, error);
@@ -240,6 +242,7 @@ fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_lat
 
 fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count, fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     *pairs = NULL;
     *count = 0;
     if (!analyzer->attributing)
@@ -252,6 +255,7 @@ fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *
 
 fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     const fm_engine_ops *ops = analyzer->ops;
     *result = NULL;
     /* What is pending is part of what is known. */

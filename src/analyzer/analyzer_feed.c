@@ -276,6 +276,7 @@ static fm_status feed_batch(fm_analyzer *self, const fm_batch *batch, unsigned s
 
 fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     const fm_batch known = fm_analyzer_known(analyzer, batch);
     if (!known.size && analyzer->shift == 0 && !analyzer->attributing)
         return fm_analyzer_feed_blocks(analyzer, known.address, known.count, error);
@@ -285,6 +286,7 @@ fm_status fm_analyzer_feed(fm_analyzer *analyzer, const fm_batch *batch, fm_erro
 fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks, size_t count,
                                   fm_error *error)
 {
+    FM_REQUIRE(analyzer, error);
     if (analyzer->attributing) {
         const fm_batch batch = {.count = count, .address = blocks};
         return feed_batch(analyzer, &batch, 0, error);

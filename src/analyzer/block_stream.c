@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* block_stream.c - the blocks that accesses touch, with their tags, for whoever wants to see them. */
 #include "analyzer/block_cutter.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <fathom/analyzer.h>
@@ -49,6 +50,7 @@ static const uint32_t *tags_of(fm_block_stream *stream, const fm_block_cutter *c
 fm_status fm_block_stream_feed(fm_block_stream *stream, const fm_batch *batch, fm_block_taker take,
                                void *context, fm_error *error)
 {
+    FM_REQUIRE(stream, error);
     fm_block_cutter cutter = {.kernels = stream->kernels,
                               .batch = batch,
                               .shift = stream->shift,

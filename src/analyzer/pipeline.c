@@ -288,6 +288,8 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
 fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
                                   fm_error *error)
 {
+    FM_REQUIRE(pipeline, error);
+    FM_REQUIRE(analyzer, error);
     return fm_analyzer_set_late_sink(analyzer, from, keep_late, pipeline, error);
 }
 
@@ -422,6 +424,7 @@ static void find_takers(feed_job *job)
 fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_analyzer *const *analyzers,
                            size_t count, const void *label, fm_error *error)
 {
+    FM_REQUIRE(pipeline, error);
     if (count == 0 || count > FM_PIPELINE_ANALYZERS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a batch goes to 1 to %d analyzers, not to %zu",
                        FM_PIPELINE_ANALYZERS, count);
@@ -451,6 +454,7 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
 
 fm_status fm_pipeline_drain(fm_pipeline *pipeline, fm_error *error)
 {
+    FM_REQUIRE(pipeline, error);
     if (pipeline->options.in_caller) return job_failure(&pipeline->jobs[0], error);
     return wait_for_room(pipeline, 0, error);
 }

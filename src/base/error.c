@@ -112,3 +112,12 @@ fm_status fm_fail_io(fm_error *error, const char *path, const char *verb, int er
 {
     return fm_fail(error, FM_E_IO, path, "cannot %s: %s", verb, strerror(errno_value));
 }
+
+fm_status fm_fail_null(fm_error *error, const char *function, const char *argument)
+{
+    static const char behind[] = "_sized"; /* callers do not see that */
+    const size_t length = strlen(function), extra = sizeof behind - 1;
+    const bool sized = length > extra && strcmp(function + length - extra, behind) == 0;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "%.*s: `%s` is NULL", (int)(length - (sized ? extra : 0)), function,
+                   argument);
+}

@@ -17,4 +17,13 @@ fm_status fm_fail_memory(fm_error *error, uint64_t bytes, const char *purpose);
 /* FM_E_IO with the text of errno_value: "cannot open: No such file or directory". */
 fm_status fm_fail_io(fm_error *error, const char *path, const char *verb, int errno_value);
 
+/* FM_E_ARGUMENT: the function was given NULL for that argument. */
+fm_status fm_fail_null(fm_error *error, const char *function, const char *argument);
+/* At the beginning of every exported function that returns a status, for each handle and profile that it takes:
+ * fathom.h promises it, and tests/install/null-handles.py looks. */
+#define FM_REQUIRE(argument, error)                                                                          \
+    do {                                                                                                     \
+        if (!(argument)) return fm_fail_null(error, __func__, #argument);                                    \
+    } while (0)
+
 #endif

@@ -236,6 +236,7 @@ const char *fm_output_name(const fm_output *output)
 
 fm_status fm_output_write(fm_output *output, const void *from, size_t bytes, fm_error *error)
 {
+    FM_REQUIRE(output, error);
     errno = 0;
     if (fwrite(from, 1, bytes, output->stream) == bytes) return FM_OK;
     if (!output->failure) output->failure = errno ? errno : EIO;
@@ -271,6 +272,7 @@ static int move_into_place(fm_output *output)
 
 fm_status fm_output_commit(fm_output *output, fm_error *error)
 {
+    FM_REQUIRE(output, error);
     errno = 0;
     int why = 0;
     if (fflush(output->stream) != 0 || ferror(output->stream))

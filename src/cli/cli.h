@@ -85,6 +85,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, size_t *count);
 bool cli_is_stdout(const char *path);
 /* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
 bool cli_parse_count(const char *text, uint64_t *value);
+/* A number that is not below 0, and nothing behind it. */
+bool cli_parse_real(const char *text, double *value);
 
 /* A cache with sets, "32K:8" or "32K:8:64"; without its line, that is the granularity. -1, or an exit code
  * after a message about --cache. */

@@ -42,7 +42,7 @@ static bool is_script(const char *path)
 }
 
 /* What a reader of the result would stumble over. */
-static void say_hints(const cli_collect_options *given, const char *program)
+static void say_hints(const cli_collect_options *given, fm_collector collector, const char *program)
 {
     static const struct {
         const char *name, *package;
@@ -54,6 +54,7 @@ static void say_hints(const cli_collect_options *given, const char *program)
         cli_note("%s is a script: what is profiled is its interpreter, without the programs that it starts; "
                  "--follow-children profiles those too",
                  base);
+    if (collector == FM_COLLECTOR_COMPILER) return; /* libraries are what is profiled */
     for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++) {
         if (strncmp(base, interpreters[i].name, strlen(interpreters[i].name)) != 0) continue;
         cli_note(
@@ -74,7 +75,7 @@ int cli_collect_check(const cli_collect_options *given, char **command, fm_colle
                                     .signals = true};
     int code = choose_collector(given->collector, &options->collector);
     if (code >= 0) return code;
-    say_hints(given, command[0]);
+    say_hints(given, options->collector, command[0]);
     /* Both named: both wanted, as without either. */
     options->no_loads = given->stores && !given->loads;
     options->no_stores = given->loads && !given->stores;

@@ -248,6 +248,8 @@ static void read_option(compiler_line *line, const char *option)
         line->lto = true;
     else if (strcmp(option, "-fno-lto") == 0)
         line->lto = false;
+    else if (starts_with(option, "-fopenmp"))
+        line->openmp = true;
     else if (starts_with(option, "-fsanitize="))
         read_sanitizers(line, option + strlen("-fsanitize="), true);
     else if (starts_with(option, "-fno-sanitize="))

@@ -22,6 +22,7 @@ typedef struct compiler_line {
     bool freestanding;                   /* -ffreestanding */
     bool debug_chosen;                   /* some -g option */
     bool lto;
+    bool openmp;        /* -fopenmp, or -fopenmp-simd */
     bool pic;           /* -fPIC: for shared libraries */
     bool intel;         /* -masm=intel */
     bool pipe;          /* -pipe */

@@ -40,13 +40,24 @@ bool cli_parse_count(const char *text, uint64_t *value)
     return true;
 }
 
-static bool parse_real(const char *text, double *value)
+/* No option's number is below 0: many have a value there that stands for "not given". */
+bool cli_parse_real(const char *text, double *value)
 {
-    if (text[0] == '\0' || strchr(" \t\n\v\f\r", text[0])) return false;
+    if (text[0] == '\0' || strchr("- \t\n\v\f\r", text[0])) return false;
     char *end;
     double number = strtod(text, &end);
     if (*end != '\0' || !isfinite(number)) return false;
     *value = number;
+    return true;
+}
+
+/* 2^64-1 stands for "not given" where that is what a count begins as. */
+static bool parse_count_option(const char *text, uint64_t *target)
+{
+    const bool has_none = *target == UINT64_MAX;
+    uint64_t value;
+    if (!cli_parse_count(text, &value) || (has_none && value == UINT64_MAX)) return false;
+    *target = value;
     return true;
 }
 
@@ -74,12 +85,12 @@ static int store(const cli_option *option, const char *text)
         *(const char **)option->target = text;
         return -1;
     case CLI_COUNT:
-        if (cli_parse_count(text, option->target)) return -1;
+        if (parse_count_option(text, option->target)) return -1;
         return cli_misuse("--%s: expected a whole number below 2^64 (suffixes K, M, G, T), found '%s'",
                           option->name, text);
     case CLI_REAL:
-        if (parse_real(text, option->target)) return -1;
-        return cli_misuse("--%s: expected a number, found '%s'", option->name, text);
+        if (cli_parse_real(text, option->target)) return -1;
+        return cli_misuse("--%s: expected a number, 0 or more, found '%s'", option->name, text);
     case CLI_JOIN:
         return join(option, NULL, text);
     case CLI_JOIN_NAMED:

@@ -194,7 +194,7 @@ static int read_trace(fm_reader *reader, analysis *run, bool progress)
     cli_progress_end(&run->reading.progress);
     if (!status) return -1;
     const int code = cli_fail(&error);
-    if (status == FM_E_NOMEM && !run->what.max_memory)
+    if (status == FM_E_NOMEM && !run->what.max_memory && !cli_analysis_engine(&run->what)->on_card)
         cli_note(
             "--max-memory BYTES keeps to what there is: it takes samples where exact distances need more; "
             "--bound BLOCKS forgets what no cache of interest would keep");
@@ -448,7 +448,7 @@ int cli_verb_analyze(int argc, char **argv)
         .notes = "Examples:\n"
                  "  fathom analyze trace.fathom --json profile.json\n"
                  "  fathom analyze trace.fathom --size 32K,1M --callgrind callgrind.out.trace\n"
-                 "  fathom analyze --format csv --key lbn requests.csv\n"
+                 "  fathom analyze --format csv --key lbn disk.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 0,
         .most = 1,

@@ -116,19 +116,19 @@ static cc_family family_by_name(const char *name)
 
 typedef struct cc_compiler {
     cc_family family;
-    int version; /* clang's: the first number; 0: not known */
+    int version;           /* clang's: the first number; 0: not known */
+    char full_version[32]; /* gcc's, "12.2.0"; "": not known */
 } cc_compiler;
 
-/* Asks the compiler what it defines. */
-static cc_compiler ask_compiler(const cc_command *compiler, const char *source)
+/* Has the compiler answer a question, and `take` each line of the answer. */
+static void ask_compiler(const cc_command *compiler, const char *const *question, cc_compiler *found,
+                         void take(cc_compiler *found, const char *line))
 {
-    cc_compiler found = {FAMILY_UNKNOWN, 0};
     int ends[2];
-    if (pipe(ends) != 0) return found;
+    if (pipe(ends) != 0) return;
     pid_t child = fork();
     if (child == 0) {
-        const char *const question[] = {"-E", "-dM", "-x", source, "/dev/null", NULL};
-        for (size_t i = 0; i < sizeof question / sizeof *question; i++)
+        for (size_t i = 0; i == 0 || question[i - 1]; i++)
             compiler->words[compiler->count + i] = (char *)(uintptr_t)question[i];
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
@@ -139,12 +139,7 @@ static cc_compiler ask_compiler(const cc_command *compiler, const char *source)
     close(ends[1]);
     FILE *answer = fdopen(ends[0], "r");
     char line[512];
-    while (answer && child > 0 && fgets(line, sizeof line, answer)) {
-        if (strncmp(line, "#define __clang__ ", 18) == 0) found.family = FAMILY_CLANG;
-        if (strncmp(line, "#define __GNUC__ ", 17) == 0 && found.family == FAMILY_UNKNOWN)
-            found.family = FAMILY_GCC;
-        if (strncmp(line, "#define __clang_major__ ", 24) == 0) found.version = atoi(line + 24);
-    }
+    while (answer && child > 0 && fgets(line, sizeof line, answer)) take(found, line);
     if (answer)
         fclose(answer);
     else
@@ -152,7 +147,20 @@ static cc_compiler ask_compiler(const cc_command *compiler, const char *source)
     if (child > 0)
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
         }
-    return found;
+}
+
+static void take_macro(cc_compiler *found, const char *line)
+{
+    if (strncmp(line, "#define __clang__ ", 18) == 0) found->family = FAMILY_CLANG;
+    if (strncmp(line, "#define __GNUC__ ", 17) == 0 && found->family == FAMILY_UNKNOWN)
+        found->family = FAMILY_GCC;
+    if (strncmp(line, "#define __clang_major__ ", 24) == 0) found->version = atoi(line + 24);
+}
+
+static void take_version(cc_compiler *found, const char *line)
+{
+    const size_t length = strspn(line, "0123456789.");
+    snprintf(found->full_version, sizeof found->full_version, "%.*s", (int)length, line);
 }
 
 /* The compiler's words ("ccache gcc" is two), at the beginning of the command line. False: out of memory. */
@@ -176,11 +184,15 @@ static bool is_ourselves(const char *compiler)
 
 static cc_compiler compiler_of(const cc_command *compiler, const cc_language *language)
 {
-    cc_compiler found = {FAMILY_UNKNOWN, 0};
+    cc_compiler found = {.family = FAMILY_UNKNOWN};
     for (size_t i = 0; i < compiler->count && found.family == FAMILY_UNKNOWN; i++)
         found.family = family_by_name(compiler->words[i]);
     /* The options for clang depend on its version. */
-    return found.family == FAMILY_GCC ? found : ask_compiler(compiler, language->source);
+    const char *const macros[] = {"-E", "-dM", "-x", language->source, "/dev/null", NULL};
+    static const char *const version[] = {"-dumpfullversion", NULL};
+    if (found.family != FAMILY_GCC) ask_compiler(compiler, macros, &found, take_macro);
+    if (found.family == FAMILY_GCC) ask_compiler(compiler, version, &found, take_version);
+    return found;
 }
 
 /* ---- what is added ---- */
@@ -191,7 +203,7 @@ static cc_compiler compiler_of(const cc_command *compiler, const cc_language *la
  * its own: it sees local arrays whose address goes nowhere, and accesses of every size, which the other
  * leaves out (collect/cc/README.md).
  */
-static void add_clang(cc_command *line, int version)
+static void add_clang(cc_command *line, int version, bool openmp)
 {
     static const char *const past_driver[] = {
         /* The driver would link runtimes of its own and insist on position-independent programs. */
@@ -206,6 +218,13 @@ static void add_clang(cc_command *line, int version)
                                             "-asan-stack=0",
                                             "-asan-globals=0",
                                             NULL};
+    /*
+     * clang calls loops of OpenMP parallel that write what they sum up into memory (schedule(dynamic),
+     * guided, runtime; for simd), and its vectoriser believes it: wrong sums, also by -fsanitize=address, and
+     * without any sanitizer at -O1. An ordinary -O2 build only has the sum in a register by then, which
+     * instrumentation for addresses forbids.
+     */
+    static const char *const one_by_one[] = {"-force-vector-width=1", "-force-vector-interleave=1", NULL};
     for (size_t i = 0; past_driver[i]; i++) {
         add(line, "-Xclang");
         add(line, past_driver[i]);
@@ -214,25 +233,52 @@ static void add_clang(cc_command *line, int version)
         add(line, "-mllvm");
         add(line, to_passes[i]);
     }
-    if (version < 13) return;
-    add(line, "-mllvm");
-    add(line, "-asan-use-stack-safety=0");
+    if (version >= 13) {
+        add(line, "-mllvm");
+        add(line, "-asan-use-stack-safety=0");
+    }
+    for (size_t i = 0; openmp && one_by_one[i]; i++) {
+        add(line, "-mllvm");
+        add(line, one_by_one[i]);
+    }
 }
 
-static bool add_compiling(cc_command *line, const compiler_line *asked, cc_compiler compiler,
+/* The plug-in for this gcc (collect/gcc), where there is one. False: out of memory. */
+static bool add_plugin(cc_command *line, const cc_compiler *compiler, const char *parts, bool *added)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s/gcc-%s.so", parts, compiler->full_version);
+    *added = compiler->full_version[0] && access(path, R_OK) == 0;
+    return !*added || add_joined(line, "-fplugin=", path, "");
+}
+
+/*
+ * With the plug-in, hooks are called from what the optimiser made; without it, from what it begins with, and
+ * local arrays need another way to be seen (collect/cc/README.md).
+ */
+static bool add_gcc(cc_command *line, const compiler_line *asked, const cc_compiler *compiler,
+                    const char *parts)
+{
+    bool late = false, compiles = asked->sources || asked->lto;
+    /* The assembler, with a file to read, would not look at a pipe. */
+    bool reads_file = compiles && !asked->pipe;
+    /* What it does to calls is for gcc's own output, in its usual syntax. */
+    bool inlines = reads_file && !asked->intel && !asked->assembles;
+    bool fine = add_joined(line, "-specs=", parts, "/gcc.specs");
+    if (fine && compiles) fine = add_plugin(line, compiler, parts, &late);
+    if (fine && !late) fine = add_joined(line, "-specs=", parts, "/gcc-early.specs");
+    if (fine && !late && reads_file) fine = add_joined(line, "-Wa,", parts, "/early.s");
+    if (fine && inlines && (asked->pic || asked->shared)) add(line, "-Wa,--defsym,fathom_pic=1");
+    if (fine && inlines) fine = add_joined(line, "-Wa,", parts, "/inline.s");
+    return fine;
+}
+
+static bool add_compiling(cc_command *line, const compiler_line *asked, const cc_compiler *compiler,
                           const char *parts)
 {
-    if (!asked->debug_chosen && (asked->sources || compiler.family == FAMILY_GCC)) add(line, "-g");
-    if (compiler.family == FAMILY_GCC) {
-        /* What the assembler does to calls is for gcc's own output, in its usual syntax. With a file to read,
-         * it would not look at a pipe. */
-        bool inlines = (asked->sources || asked->lto) && !asked->intel && !asked->assembles && !asked->pipe;
-        bool fine = add_joined(line, "-specs=", parts, "/gcc.specs");
-        if (fine && inlines && (asked->pic || asked->shared)) add(line, "-Wa,--defsym,fathom_pic=1");
-        if (fine && inlines) fine = add_joined(line, "-Wa,", parts, "/inline.s");
-        return fine;
-    }
-    if (asked->sources || asked->lto) add_clang(line, compiler.version);
+    if (!asked->debug_chosen && (asked->sources || compiler->family == FAMILY_GCC)) add(line, "-g");
+    if (compiler->family == FAMILY_GCC) return add_gcc(line, asked, compiler, parts);
+    if (asked->sources || asked->lto) add_clang(line, compiler->version, asked->openmp);
     return true;
 }
 
@@ -300,7 +346,7 @@ static int complete(const cc_language *language, cc_command *line, int argc, cha
         }
         if (!find_parts(&parts)) return CLI_FAILED;
         /* Before the user's own options, so that those win. */
-        if (!add_compiling(line, &asked, compiler, parts.path)) return out_of_memory();
+        if (!add_compiling(line, &asked, &compiler, parts.path)) return out_of_memory();
     }
     for (int i = 1; i < argc; i++) add(line, argv[i]);
     /* After the objects that need it. */

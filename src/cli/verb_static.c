@@ -194,8 +194,11 @@ static int work(cli_static_run *run)
 
 int cli_verb_static(int argc, char **argv)
 {
-    cli_static_options options = {
-        .granularity = 64, .threads = UINT64_MAX, .limit = 60, .attribution.top = CLI_TOP};
+    cli_static_options options = {.granularity = 64,
+                                  .threads = UINT64_MAX,
+                                  .limit = 60,
+                                  .samples = UINT64_MAX,
+                                  .attribution.top = CLI_TOP};
     const cli_option table[] = {
         {"function", 0, CLI_STRING, &options.function, "NAME",
          "the region is the body of this function (default: what is\nbetween #pragma scop and #pragma "
@@ -254,7 +257,8 @@ int cli_verb_static(int argc, char **argv)
         {"draws", 0, CLI_COUNT, &options.samples, "N",
          "accesses that are drawn where it is sampled (default 10000)"},
         {"verify", 0, CLI_FLAG, &options.verify, NULL, "compare the result with a walk over all accesses"},
-        {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS", "for the exact analysis, and for reading C or C++ (default 60)"},
+        {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS",
+         "for the exact analysis, and for reading C or C++ (default 60)"},
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "threads that analyse (default: one for each processor)"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
@@ -272,9 +276,9 @@ int cli_verb_static(int argc, char **argv)
                  "  fathom static gemm.c --function gemm --param n=1000\n"
                  "  fathom static --counts stencil.f90\n"
                  "  fathom static gemm.c --symbolic --size 32K,1M --json formulas.json\n"
-                 "  fathom static formulas.json --param ni=1000,nj=1104,nk=1200\n"
-                 "  fathom static blur.c --param width=2000 -- -Iinclude -O2\n"
-                 "  fathom static gemm.c --param n=1000 --what-if 'tile:i,k,j=32,32,32'\n",
+                 "  fathom static formulas.json --param n=1000\n"
+                 "  fathom static blur.c --function blur_columns -- -Iinclude -O2\n"
+                 "  fathom static gemm.c --param n=1000 --what-if 'tile:i,j,k=32,32,32'\n",
         .least = 0,
         .most = 1,
     };
@@ -284,6 +288,8 @@ int cli_verb_static(int argc, char **argv)
     size_t count;
     int code = cli_parse(&command, own, argv, &count);
     if (code >= 0) return code;
+    if (options.samples == 0) return cli_misuse("--draws: expected at least 1 access");
+    if (options.samples == UINT64_MAX) options.samples = 0; /* not given */
     if (count == 0 && !options.emit_machine)
         return cli_misuse("too few arguments: 0 where at least 1 is needed\nUsage: %s", command.usage);
     if (count == 1 && options.emit_machine)

@@ -355,6 +355,7 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
                                    size_t reading_size, size_t listener_size, fm_profile **profiles,
                                    bool *memory_addresses, fm_error *error)
 {
+    FM_REQUIRE(cluster, error);
     fm_cluster_work work;
     fm_reader_options reading;
     fm_cluster_listener listener;

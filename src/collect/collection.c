@@ -116,6 +116,10 @@ static fm_status nothing_seen(const fm_collection *collection, fm_error *error)
     if (WIFSIGNALED(status))
         return fm_fail(error, FM_E_IO, NULL, "%s was killed by signal %d before it made a reference", who,
                        WTERMSIG(status));
+    if (collection->collector == FM_COLLECTOR_COMPILER && !collection->instrumented)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                       "the program ran, and nothing of it was seen: neither it nor a library that it loaded "
+                       "was built by `fathom cc`; build it so, or trace it with Valgrind");
     return fm_fail(error, FM_E_IO, NULL, "%s ended with exit code %d before it made a reference%s", who,
                    WEXITSTATUS(status),
                    collection->collector == FM_COLLECTOR_VALGRIND ? "; its own message says why" : "");
@@ -141,7 +145,7 @@ static fm_status finish(fm_collection *collection, fm_collected *collected, fm_e
         for (size_t i = 0; i < collection->process_count; i++) {
             found |= collection->processes[i]->code.function_found;
             region |= collection->processes[i]->region_found;
-            several |= collection->processes[i]->thread_count > 1;
+            several |= collection->processes[i]->threads.seen > 1;
         }
         if (!found)
             return fm_fail(
@@ -285,6 +289,7 @@ static fm_status next(fm_collection *collection, fm_collected *collected, fm_err
 fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *collected, size_t collected_size,
                                    fm_error *error)
 {
+    FM_REQUIRE(collection, error);
     fm_collected found;
     fm_status status = next(collection, &found, error);
     fm_sized_copy(collected, collected_size, &found, sizeof found);

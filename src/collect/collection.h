@@ -20,6 +20,7 @@ struct fm_collection {
     fm_receiver *receiver;
     fm_decoder *decoder;
     fm_collector collector;
+    bool instrumented; /* the program itself is: else only what it loads or starts may be */
     char version[64];
     char *notes;
 

@@ -191,7 +191,7 @@ ISA_INLINE __m128i by_code(__m128i lower, __m128i table)
 /* fm_access_sizes as bytes. */
 ISA_INLINE __m128i size_table(void)
 {
-    return _mm_set_epi8(0, 0, 0, 0, 16, 8, 4, 2, 1, 0, 16, 8, 4, 2, 1, 0);
+    return _mm_set_epi8(0, 0, 32, 16, 8, 4, 2, 1, 0, 32, 16, 8, 4, 2, 1, 0);
 }
 
 ISA static size_t find_specials(const uint64_t *words, size_t from, size_t to, uint32_t *specials)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const uint32_t fm_access_sizes[16] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16};
+const uint32_t fm_access_sizes[16] = {0, 1, 2, 4, 8, 16, 32, 0, 1, 2, 4, 8, 16, 32};
 const uint8_t fm_access_kinds[16] = {
     0,
     FM_KIND_LOAD,
@@ -13,6 +13,8 @@ const uint8_t fm_access_kinds[16] = {
     FM_KIND_LOAD,
     FM_KIND_LOAD,
     FM_KIND_LOAD,
+    FM_KIND_LOAD,
+    FM_KIND_STORE,
     FM_KIND_STORE,
     FM_KIND_STORE,
     FM_KIND_STORE,

@@ -142,6 +142,18 @@ static fm_status read_heap(fm_decoder *decoder, const stream_record *record, fm_
     return fm_object_map_alloc(process->objects, time, record->words[0], record->words[1], node, error);
 }
 
+/* Its number is not used again; the one that runs is let go when another does. */
+static fm_status end_thread(fm_decoder *decoder, uint64_t number)
+{
+    fm_process *process = decoder->process;
+    fm_traced_thread *thread =
+        number <= FM_THREAD_NUMBER_MOST ? fm_thread_table_find(&process->threads, (uint32_t)number) : NULL;
+    if (!thread) return FM_OK;
+    thread->over = true;
+    if (thread != decoder->thread) fm_process_let_go(process, thread);
+    return FM_OK;
+}
+
 static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *error)
 {
     static const uint8_t least[] = {
@@ -166,8 +178,8 @@ static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *er
         return read_thread_start(decoder, record, error);
     case FM_RECORD_THREAD_LOCAL:
         return read_local(decoder, record, error);
-    case FM_RECORD_THREAD_END: /* its number is not used again, and its state small */
-        return FM_OK;
+    case FM_RECORD_THREAD_END:
+        return end_thread(decoder, record->argument);
     case FM_RECORD_HEAP_ALLOC:
     case FM_RECORD_HEAP_FREE:
         return read_heap(decoder, record, error);
@@ -227,7 +239,9 @@ fm_status fm_decode_record(fm_decoder *decoder, bool *deliver, fm_error *error)
         if (status != FM_OK) return status;
         *deliver = thread != decoder->thread && decoder->rows.count > 0;
         if (*deliver) return FM_OK;
+        fm_traced_thread *before = decoder->thread;
         decoder->process->running = decoder->thread = thread;
+        if (before && before != thread) fm_process_let_go(decoder->process, before);
     } else {
         for (size_t i = 0; i < record.count; i++)
             record.words[i] = fm_word(&decoder->words[decoder->at + 1 + i]);

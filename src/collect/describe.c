@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/notes.h"
 #include "base/sized.h"
+#include "process/program_file.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ size_t fm_collection_processes(const fm_collection *collection)
 static const char *became(const fm_process *process)
 {
     const fm_process *next = process->successor;
-    if (next && next->program) return next->program;
+    if (next && next->program) return next->called ? next->called : next->program;
     return process->watched.replaced ? process->executed : NULL;
 }
 
@@ -36,12 +37,12 @@ static fm_collected_process describe_process(const fm_process *process)
     fm_collected_process described = {
         .pid = process->watched.pid,
         .parent = process->parent,
-        .program = process->program,
+        .program = process->called ? process->called : process->program,
         .arguments = process->arguments,
         .more_arguments = process->more_arguments,
         .by_exec = process->predecessor,
         .became = became(process),
-        .threads = (uint32_t)process->thread_count,
+        .threads = (uint32_t)process->threads.seen,
         .references = process->references,
         .left_out = process->left_out,
         .ended = process->watched.ended,
@@ -126,20 +127,28 @@ static void note_static(fm_collection *collection, const fm_code *code)
                            name_of(program));
 }
 
+static bool is_hooked_early(const fm_code_file *file)
+{
+    if (!file->instrumented) return false;
+    fm_program_file program = {0};
+    snprintf(program.path, sizeof program.path, "%s", file->path);
+    return fm_program_look(&program, NULL) == FM_OK && program.hooked_early;
+}
+
 /* Files whose code was not compiled by fathom cc: their own references are not seen. */
 void fm_collection_note_unseen(fm_collection *collection)
 {
     if (collection->collector != FM_COLLECTOR_COMPILER) return;
     char names[600] = "";
     size_t used = 0;
-    bool instrumented = false;
+    char early[128] = "";
     for (size_t i = 0; i < collection->process_count; i++) {
         const fm_code *code = &collection->processes[i]->code;
         note_static(collection, code);
         for (size_t f = 0; f < code->file_count; f++) {
             const fm_code_file *file = &code->files[f];
             const char *name = name_of(file);
-            instrumented |= file->instrumented;
+            if (!early[0] && is_hooked_early(file)) snprintf(early, sizeof early, "%s", name);
             if (file->instrumented || !file->executable || name[0] == '[' || name[0] == '\0') continue;
             char entry[256];
             snprintf(entry, sizeof entry, "%s%s", used ? ", " : "", name);
@@ -148,24 +157,33 @@ void fm_collection_note_unseen(fm_collection *collection)
         }
     }
     if (used) fm_collection_note(collection, "not seen, because not built by `fathom cc`: %s", names);
-    if (instrumented)
+    if (early[0])
         fm_collection_note(collection,
-                           "what gcc built does not show constant tables, nor local arrays of which it "
-                           "knows every index");
+                           "%s: built by `fathom cc` without its plug-in for this gcc: loops are not "
+                           "vectorised and have more references than in an ordinary build; constant tables, "
+                           "and local arrays of which gcc knows every index, are not seen",
+                           early);
 }
 
 /* ---- modules ---- */
+
+/* The program is called as it was started. */
+static const char *path_of(const fm_process *process, const fm_code_file *file)
+{
+    return process->called && strcmp(file->path, process->program) == 0 ? process->called : file->path;
+}
 
 size_t fm_collection_modules(const fm_collection *collection, size_t process, fm_trace_module *modules,
                              size_t capacity)
 {
     if (process >= collection->process_count) return 0;
-    const fm_code *code = &collection->processes[process]->code;
+    const fm_process *from = collection->processes[process];
+    const fm_code *code = &from->code;
     for (size_t i = 0; i < code->map_count && i < capacity; i++) {
         const fm_code_map *map = &code->maps[i];
         const fm_code_file *file = &code->files[map->file];
         modules[i] = (fm_trace_module){
-            .path = file->path,
+            .path = path_of(from, file),
             .build_id = file->build_id[0] ? file->build_id : NULL,
             .from = map->from,
             .to = map->to,
@@ -181,6 +199,7 @@ fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_col
                                          size_t given_size, const fm_late *late, size_t count,
                                          fm_error *error)
 {
+    FM_REQUIRE(collection, error);
     fm_collected collected;
     fm_sized_copy(&collected, sizeof collected, given, given_size);
     if (collected.process >= collection->process_count)
@@ -215,15 +234,16 @@ static void *extend(fm_attribution *attribution, void **array, size_t count, siz
     return grown + count * size;
 }
 
-static fm_status describe_modules(fm_attribution *attribution, const fm_code *code, bool compiler,
+static fm_status describe_modules(fm_attribution *attribution, const fm_process *process, bool compiler,
                                   fm_error *error)
 {
+    const fm_code *code = &process->code;
     fm_module *module = extend(attribution, (void **)&attribution->modules, attribution->module_count,
                                code->file_count, sizeof *module);
     if (!module) return no_memory(error);
     for (size_t i = 0; i < code->file_count; i++, module++) {
         const fm_code_file *file = &code->files[i];
-        module->path = fm_attribution_intern(attribution, file->path);
+        module->path = fm_attribution_intern(attribution, path_of(process, file));
         if (!module->path) return no_memory(error);
         if (file->build_id[0]) {
             module->build_id = fm_attribution_intern(attribution, file->build_id);
@@ -292,6 +312,8 @@ static fm_status describe_sites(places *at, const fm_code *code, bool paths, siz
 fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_attribution *attribution,
                                  const uint32_t **map, size_t *map_count, fm_error *error)
 {
+    FM_REQUIRE(collection, error);
+    FM_REQUIRE(attribution, error);
     *map = NULL;
     *map_count = 0;
     if (process >= collection->process_count)
@@ -304,7 +326,7 @@ fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_a
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the attribution describes another process already");
     places at = {.attribution = attribution};
     fm_status status =
-        describe_modules(attribution, code, collection->collector == FM_COLLECTOR_COMPILER, error);
+        describe_modules(attribution, from, collection->collector == FM_COLLECTOR_COMPILER, error);
     if (status == FM_OK) status = describe_sites(&at, code, paths, modules, error);
     if (status != FM_OK) return status;
     uint32_t *index = fm_attribution_allocate(attribution, tags + 1, sizeof *index);

@@ -116,6 +116,15 @@ void fm_judge_process(fm_collection *collection, fm_process *process)
         judge_execution(collection, process);
         return;
     }
+    if (process->died_calling && process->watched.ended && WIFSIGNALED(process->watched.wait_status) &&
+        WTERMSIG(process->watched.wait_status) == SIGSYS) {
+        fm_process_miss(
+            process,
+            "killed by SIGSYS in a system call of fathom's own (number %u): its filter (seccomp) was not "
+            "installed through libc",
+            process->died_calling - 1);
+        return;
+    }
     bool own_end = process->end_reported || process->fatal_signal;
     if (!process->watched.ended && own_end) {
         process->watched.ended = true;

@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +97,23 @@ static fm_status launch_valgrind(fm_collection *collection, fm_error *error)
     return status;
 }
 
+/*
+ * A descriptor of the session that the program and all that it starts inherit, as a file that was opened once
+ * more: the lock on ours is ours alone. By it programs come to the memory that have given up the right to
+ * look at this process, or have another root directory. *place: its number in the program. -1: what lies
+ * there is the user's, and the path must do.
+ */
+static int open_to_inherit(const char *path, int *place)
+{
+    struct rlimit files;
+    struct stat there;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) return -1;
+    *place = fm_stream_descriptor(files.rlim_cur);
+    bool free =
+        fstat(*place, &there) != 0 || there.st_size > (off_t)FM_STREAM_RINGS_OFFSET; /* fathom's, again */
+    return free ? open(path, O_RDWR | O_CLOEXEC) : -1;
+}
+
 static fm_status launch_compiler(fm_collection *collection, const fm_program_file *program, fm_error *error)
 {
     char path[64], session[96];
@@ -102,10 +121,18 @@ static fm_status launch_compiler(fm_collection *collection, const fm_program_fil
     snprintf(session, sizeof session, FM_STREAM_ENVIRONMENT "=%s", path);
     snprintf(collection->version, sizeof collection->version, "fathom-cc-%d", FM_STREAM_VERSION);
     const char *const variables[] = {session, NULL};
-    return fm_watch_start(
-        &collection->watch,
-        &(fm_start){.path = program->path, .arguments = collection->options.command, .variables = variables},
-        error);
+    int place = -1;
+    const int file = collection->options.follow_children ? open_to_inherit(path, &place) : -1;
+    const fm_start_descriptor inherited = {file, place};
+    fm_status status = fm_watch_start(&collection->watch,
+                                      &(fm_start){.path = program->path,
+                                                  .arguments = collection->options.command,
+                                                  .variables = variables,
+                                                  .descriptors = &inherited,
+                                                  .descriptor_count = file >= 0},
+                                      error);
+    if (file >= 0) close(file);
+    return status;
 }
 
 /* Can the program be traced at all? */
@@ -137,15 +164,15 @@ static fm_status choose(fm_collection *collection, const fm_program_file *progra
     if (collector == FM_COLLECTOR_AUTO)
         collector = program->instrumented && !program->script ? FM_COLLECTOR_COMPILER : FM_COLLECTOR_VALGRIND;
     collection->collector = collector;
+    collection->instrumented = program->instrumented;
     if (collector == FM_COLLECTOR_VALGRIND) return FM_OK;
-    if (program->script) {
-        if (collection->options.follow_children) return FM_OK; /* what it starts may be instrumented */
+    if (!program->instrumented) {
+        /* What it loads may be instrumented, or what it starts. */
+        if (program->loader[0] || collection->options.follow_children) return FM_OK;
         return fm_fail(error, FM_E_UNSUPPORTED, program->path,
-                       "is a script; programs that it starts are traced when children are followed");
+                       "was not built by `fathom cc`, and is linked statically, so that it loads no library "
+                       "that was; build it so, or trace it with Valgrind");
     }
-    if (!program->instrumented)
-        return fm_fail(error, FM_E_UNSUPPORTED, program->path,
-                       "was not built by `fathom cc`; build it so, or trace it with Valgrind");
     if (program->runtime_version != FM_STREAM_VERSION)
         return fm_fail(error, FM_E_UNSUPPORTED, program->path,
                        "was built by `fathom cc` of another version (%u, this one is %d); build it again",

@@ -376,7 +376,9 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
     if (range) return variable_at(map, address, range, index, error);
     range = fm_address_ranges_find(&map->stacks, address);
     if (range) {
-        fm_counted_object stack = {.kind = FM_OBJECT_STACK, .number = range->value};
+        /* A program may start threads as long as it runs: those that come late are counted together. */
+        const uint32_t thread = range->value <= FM_STACKS_MOST ? range->value : 0;
+        fm_counted_object stack = {.kind = FM_OBJECT_STACK, .number = thread};
         fm_status status = intern(map, &stack, NULL, index, error);
         remember_piece(map, address, range->low, range->high, *index);
         return status;

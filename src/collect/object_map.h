@@ -15,6 +15,8 @@
 
 typedef struct fm_object_map fm_object_map;
 
+enum { FM_STACKS_MOST = 1024 }; /* stacks of threads with higher numbers are one object, of thread 0 */
+
 fm_status fm_object_map_create(fm_object_map **map, fm_error *error);
 void fm_object_map_destroy(fm_object_map *map); /* NULL is fine */
 /* For a forked process: everything known (queued or not) of `from`; its clock starts at 0; counts start at 0.

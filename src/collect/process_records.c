@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "process/program_called.h"
+#include "process/program_file.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -110,6 +112,7 @@ static fm_status process_begins(fm_collection *collection, fm_process *process, 
     if (argument & UINT32_MAX) {
         fm_status status = read_arguments(process, argument, program, bytes, error);
         if (status != FM_OK) return status;
+        if (process->arguments[0]) process->called = fm_program_called(process->arguments[0], program);
     }
     const fm_process *parent = parent_of(collection, process, words[2], words[1]);
     if (!parent) return FM_OK;
@@ -146,6 +149,23 @@ static void add_note(fm_collection *collection, fm_process *process, uint64_t ki
     }
 }
 
+/* Was a program built by `fathom cc`, so that it comes to the session itself when it is executed? */
+static bool is_instrumented(const fm_process *process, const char *path)
+{
+    static const char *const from[] = {"root", "cwd"};
+    fm_program_file program = {0};
+    if (!path[0]) return false;
+    if (strchr(path, '/')) /* as the process sees it */
+        snprintf(program.path, sizeof program.path, "/proc/%u/%s/%s", process->watched.pid,
+                 from[path[0] != '/'], path);
+    else if (fm_program_find(path, &program, NULL) != FM_OK)
+        return false;
+    if (fm_program_look(&program, NULL) == FM_OK) return program.instrumented && !program.script;
+    snprintf(program.path, sizeof program.path, "%s", path); /* the process is gone */
+    return path[0] == '/' && fm_program_look(&program, NULL) == FM_OK && program.instrumented &&
+           !program.script;
+}
+
 fm_status fm_process_record(void *context, fm_process *process, unsigned kind, uint64_t argument,
                             const uint64_t *words, const char *text, size_t bytes, fm_error *error)
 {
@@ -156,7 +176,9 @@ fm_status fm_process_record(void *context, fm_process *process, unsigned kind, u
     case FM_RECORD_EXEC:
         process->executes = !(argument & FM_EXEC_FAILED);
         if (!process->executes) break;
-        process->execution_known = argument & FM_EXEC_TRACED;
+        process->execution_known =
+            process->valgrind ? argument & FM_EXEC_TRACED
+                              : collection->options.follow_children && is_instrumented(process, text);
         free(process->executed);
         process->executed = strdup(text); /* for a note only */
         process->executes_after = process->references + process->left_out + collection->decoder->rows.count;

@@ -33,13 +33,19 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error)
             status = fm_process_thread(process, 1, &channel->thread, error);
         }
         if (status != FM_OK) return status;
+        channel->thread->channels++;
     }
     return status;
 }
 
 static void release(fm_collection *collection, fm_reception *channel)
 {
+    if (channel->calling && channel->dead) channel->process->died_calling = channel->calling;
     channel->process->channels--;
+    if (channel->thread) {
+        channel->thread->channels--;
+        fm_process_let_go(channel->process, channel->thread);
+    }
     fm_receiver_release(collection->receiver, channel);
 }
 

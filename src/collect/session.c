@@ -23,9 +23,10 @@ enum {
     PAGE = 4096,
     /* Kernels read a little behind the last word: a ring is mapped with what follows it. */
     RING_MAPPED = FM_RING_BYTES + PAGE,
-    NAP_NANOSECONDS = 100000, /* a producer does not fill its ring in that time */
-    NAPS = 8,                 /* before sleeping until one wakes us, which costs it a system call */
-    PATIENCE = 20,            /* naps for a chunk whose number was taken but that did not come */
+    NAP_NANOSECONDS = 100000,    /* a producer does not fill its ring in that time */
+    QUIET_NANOSECONDS = 1000000, /* where a producer must not wake us */
+    NAPS = 8,                    /* before sleeping until one wakes us, which costs it a system call */
+    PATIENCE = 20,               /* naps for a chunk whose number was taken but that did not come */
     WAKE_AT = FM_RING_CHUNKS / 2,
 };
 #define FILE_BYTES ((off_t)FM_STREAM_RINGS_OFFSET + (off_t)FM_STREAM_CHANNELS * FM_RING_BYTES + PAGE)
@@ -119,6 +120,7 @@ static void recycle(fm_receiver *receiver, uint32_t index, uint32_t taken)
     memset(shared, 0, offsetof(fm_channel, taken));
     __atomic_store_n(&shared->taken, taken, __ATOMIC_RELAXED);
     shared->sealed = taken;
+    shared->calling = 0;
     shared->producer = shared->pid = shared->tid = shared->process = shared->thread = 0;
     __atomic_store_n(&shared->state, FM_CHANNEL_FREE, __ATOMIC_RELEASE);
 }
@@ -207,6 +209,7 @@ static void read_rest(fm_receiver *receiver, fm_reception *channel, fm_handed *h
     uint64_t base = __atomic_load_n(&shared->ring_address, __ATOMIC_RELAXED);
     uint64_t begin = (uint64_t)(channel->taken % FM_RING_CHUNKS) * FM_CHUNK_BYTES;
     channel->rest_taken = true;
+    channel->calling = channel->producer == FM_PRODUCER_COMPILER ? get(&shared->calling) : 0;
     *handed = (fm_handed){.channel = channel, .words = channel->ring + begin / 8};
     uint64_t offset = cursor - base;
     /* Outside of the ring is where a producer writes that was told to stop. */
@@ -334,8 +337,15 @@ bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed)
     return false;
 }
 
+/* Producers that must not ask otherwise know by it that there is a receiver. */
+static void beat(fm_receiver *receiver)
+{
+    __atomic_store_n(&receiver->session->beats, ++receiver->beats, __ATOMIC_RELAXED);
+}
+
 void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
 {
+    beat(receiver);
     fm_reception *channel = handed->channel;
     fm_channel *shared = &receiver->session->channels[channel->index];
     if (handed->ahead || channel->rest_taken) return;
@@ -354,6 +364,7 @@ void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
 double fm_receiver_wait(fm_receiver *receiver)
 {
     fm_session *session = receiver->session;
+    beat(receiver);
     for (size_t i = 0; i < receiver->active_count; i++) { /* whoever was left asleep may be waited for */
         fm_channel *shared = &session->channels[receiver->active[i]];
         if (producer_waits(shared)) wake_producer(shared);
@@ -363,6 +374,11 @@ double fm_receiver_wait(fm_receiver *receiver)
         struct timespec nap = {0, NAP_NANOSECONDS};
         nanosleep(&nap, NULL);
         return NAP_NANOSECONDS * 1e-9;
+    }
+    if (get(&session->quiet)) {
+        struct timespec nap = {0, QUIET_NANOSECONDS};
+        nanosleep(&nap, NULL);
+        return QUIET_NANOSECONDS * 1e-9;
     }
     /* What was sealed between the last look and now has raised the number: look once more first. */
     static const struct timespec most = {0, 100 * 1000 * 1000};

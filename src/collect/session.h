@@ -28,6 +28,7 @@ typedef struct fm_reception {
     uint64_t born;        /* the sequence number that was next when it was claimed */
     uint64_t sequence;    /* of the next chunk, when sealed != taken */
     uint64_t passed;      /* 1 + the sequence number of the last chunk that was handed out; 0: none was */
+    uint32_t calling;     /* 1 + the system call that its producer made for itself at the end; 0: none */
     uint32_t begun;       /* words of the chunk behind the sealed ones that were handed out already */
     uint32_t caught_up;   /* channels (of all there are) that were read before its own first words */
     const uint64_t *ring; /* mapped */
@@ -49,6 +50,7 @@ typedef struct fm_receiver {
     unsigned naps;     /* taken since anything came */
 
     unsigned since_scan;
+    uint64_t beats; /* fm_session.beats, which is a copy */
 } fm_receiver;
 
 /* A chunk that was handed out. */

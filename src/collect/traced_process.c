@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 1 << 20 }; /* of one process; the kernel's own limit is 4 million for all */
-
 static fm_status no_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process or thread");
@@ -59,10 +57,7 @@ void fm_process_finish(fm_process *process)
 {
     fm_blocks_free(&process->blocks);
     fm_code_pages_free(&process->pages);
-    for (size_t i = 0; i < process->thread_room; i++) fm_thread_free(process->threads[i]);
-    free(process->threads);
-    process->threads = NULL;
-    process->thread_room = 0;
+    fm_thread_table_clear(&process->threads, fm_thread_free);
     process->running = NULL;
     fm_thread_free(process->forked);
     process->forked = NULL;
@@ -75,6 +70,7 @@ void fm_process_destroy(fm_process *process)
     fm_code_free(&process->code);
     fm_object_map_destroy(process->objects);
     free(process->program);
+    free(process->called);
     for (char **at = process->arguments; at && *at; at++) free(*at);
     free(process->arguments);
     free(process->executed);
@@ -102,25 +98,30 @@ fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_err
 
 fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error)
 {
-    if (number == 0 || number > MOST_THREADS)
+    if (number == 0 || number > FM_THREAD_NUMBER_MOST)
         return fm_fail(error, FM_E_CORRUPT, NULL, "a thread has the number %" PRIu64, number);
-    if (number >= process->thread_room) {
-        size_t had = process->thread_room;
-        if (fm_array_reserve((void **)&process->threads, &process->thread_room, (size_t)number + 1,
-                             sizeof *process->threads) != 0)
-            return no_memory(error);
-        memset(process->threads + had, 0, (process->thread_room - had) * sizeof *process->threads);
-    }
-    *thread = process->threads[number];
+    *thread = fm_thread_table_find(&process->threads, (uint32_t)number);
     if (*thread) return FM_OK;
+    if (process->threads.live >= FM_THREADS_AT_ONCE)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "it has more than %d threads at once", FM_THREADS_AT_ONCE);
     /* The first thread of a child is the one that forked, under another number. */
-    *thread = process->forked ? process->forked : fm_calloc(1, sizeof **thread);
+    fm_traced_thread *made = process->forked ? process->forked : fm_calloc(1, sizeof *made);
+    if (!made) return no_memory(error);
+    if (fm_thread_table_add(&process->threads, (uint32_t)number, made) != 0) {
+        if (made != process->forked) fm_thread_free(made);
+        return no_memory(error);
+    }
     process->forked = NULL;
-    if (!*thread) return no_memory(error);
-    (*thread)->number = (uint32_t)number;
-    process->threads[number] = *thread;
-    process->thread_count++;
+    made->number = (uint32_t)number;
+    *thread = made;
     return FM_OK;
+}
+
+void fm_process_let_go(fm_process *process, fm_traced_thread *thread)
+{
+    if (!thread->over || thread->channels > 0 || thread == process->running) return;
+    fm_thread_table_remove(&process->threads, thread->number);
+    fm_thread_free(thread);
 }
 
 void fm_process_miss(fm_process *process, const char *format, ...)

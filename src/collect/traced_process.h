@@ -9,6 +9,7 @@
 #include "collect/blocks.h"
 #include "collect/object_map.h"
 #include "collect/pages.h"
+#include "collect/thread_table.h"
 #include "collect/traced_thread.h"
 #include "process/watch.h"
 
@@ -19,16 +20,16 @@ typedef struct fm_process {
      * seen. */
     struct fm_process *predecessor, *successor;
     char *program;    /* path; NULL: not reported */
+    char *called;     /* the link to it by which it was started; NULL: none */
     char **arguments; /* its command line, NULL at the end; NULL: not reported */
     bool more_arguments;
     bool described; /* its PROCESS record came */
     bool announced; /* the caller knows of it */
 
     fm_code code;
-    fm_blocks blocks;           /* Valgrind */
-    fm_code_pages pages;        /* compiler */
-    fm_traced_thread **threads; /* by number; NULL: none */
-    size_t thread_room, thread_count;
+    fm_blocks blocks;          /* Valgrind */
+    fm_code_pages pages;       /* compiler */
+    fm_thread_table threads;   /* those that are there */
     fm_traced_thread *running; /* Valgrind: the one that runs */
     fm_traced_thread *forked;  /* the parent's thread that made it, until its first thread begins */
     fm_object_map *objects;    /* NULL: not wanted */
@@ -41,10 +42,11 @@ typedef struct fm_process {
     fm_watched_process watched; /* its pid, and how it ended */
     bool end_reported;          /* END came, with this code */
     int end_code;
-    int fatal_signal; /* that it reported before it died; 0: none */
-    bool valgrind;    /* runs under it: an end that was not reported is Valgrind's own */
-    bool gave_up;     /* Valgrind said that it cannot go on */
-    bool executes;    /* EXEC came, when so many references had been received */
+    int fatal_signal;      /* that it reported before it died; 0: none */
+    bool valgrind;         /* runs under it: an end that was not reported is Valgrind's own */
+    uint32_t died_calling; /* 1 + a system call that the runtime made for itself when it ended; 0: none */
+    bool gave_up;          /* Valgrind said that it cannot go on */
+    bool executes;         /* EXEC came, when so many references had been received */
     uint64_t executes_after;
     char *executed;       /* that program */
     bool execution_known; /* and it was to be traced, too */
@@ -66,6 +68,10 @@ void fm_process_finish(fm_process *process);
 
 /* The thread with a number, made where there is none. FM_E_CORRUPT for an impossible number. */
 fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error);
+
+/* It is over, or of nobody any more: what was known of it goes when both is true (FM_RECORD_THREAD_END;
+ * channels of it; the one that runs under Valgrind). */
+void fm_process_let_go(fm_process *process, fm_traced_thread *thread);
 
 /* Not everything of it will have been delivered. The first reason given stays. */
 void fm_process_miss(fm_process *process, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -33,6 +33,8 @@ typedef struct fm_interrupted {
 
 typedef struct fm_traced_thread {
     uint32_t number;
+    uint32_t channels;  /* that are being read (compiler) */
+    bool over;          /* it has ended */
     uint64_t low, high; /* its stack; 0 0: not known */
     fm_call_frame *frames;
     size_t depth, capacity;

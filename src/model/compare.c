@@ -263,6 +263,8 @@ static fm_status compare(const fm_profile *a, const fm_profile *b, fm_comparison
 fm_status fm_profile_compare_sized(const fm_profile *a, const fm_profile *b, fm_comparison *result,
                                    size_t result_size, fm_error *error)
 {
+    FM_REQUIRE(a, error);
+    FM_REQUIRE(b, error);
     fm_comparison found = {.a_exact = a->exact, .b_exact = b->exact};
     fm_status status = compare(a, b, &found, error);
     fm_sized_copy(result, result_size, &found, sizeof found);

@@ -102,6 +102,7 @@ static fm_data_sample *sample_of(fm_sampler *sampler, uint64_t block, uint64_t d
 fm_status fm_sampler_feed(fm_sampler *sampler, const uint64_t *blocks, const uint64_t *distances,
                           size_t count, fm_error *error)
 {
+    FM_REQUIRE(sampler, error);
     for (size_t i = 0; i < count; i++, sampler->clock++) {
         if (distances[i] >= FM_BEYOND || distances[i] <= sampler->options.threshold) continue;
         fm_data_sample *sample = sample_of(sampler, blocks[i], distances[i]);

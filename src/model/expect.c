@@ -229,6 +229,7 @@ static fm_status expect(const fm_model *model, double size, fm_expectation *expe
 fm_status fm_model_expect_sized(const fm_model *model, double size, fm_expectation *expectation,
                                 size_t expectation_size, fm_error *error)
 {
+    FM_REQUIRE(model, error);
     fm_expectation found = {.references_factor = INFINITY};
     fm_status status = expect(model, size, &found, error);
     fm_sized_copy(expectation, expectation_size, &found, sizeof found);

@@ -58,6 +58,7 @@ static void append(fm_curve *curve, uint64_t blocks, uint64_t misses, uint64_t r
 
 fm_status fm_curve_create(fm_curve *curve, const fm_profile *profile, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     *curve = (fm_curve){0, NULL};
     size_t bins = profile->distances.count;
     if (bins > (SIZE_MAX - 1) / 2) return fm_fail_memory(error, UINT64_MAX, "the miss-ratio curve");

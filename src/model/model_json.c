@@ -83,6 +83,7 @@ static void write_shares(FILE *out, const fm_model *model)
 
 fm_status fm_model_write(const char *path, const fm_model *model, fm_error *error)
 {
+    FM_REQUIRE(model, error);
     fm_output *output;
     fm_status status = fm_output_open(&output, path, error);
     if (status) return status;

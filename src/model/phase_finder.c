@@ -36,6 +36,7 @@ void fm_phase_finder_destroy(fm_phase_finder *finder)
 fm_status fm_phase_finder_survey(fm_phase_finder *finder, const uint64_t *distances, size_t count,
                                  fm_error *error)
 {
+    FM_REQUIRE(finder, error);
     if (finder->locator) return fm_fail(error, FM_E_ARGUMENT, NULL, "the first pass over the trace is over");
     fm_phase_windows_feed(&finder->windows, distances, count);
     return FM_OK;
@@ -57,6 +58,7 @@ static fm_status end_survey(fm_phase_finder *finder, fm_error *error)
 fm_status fm_phase_finder_locate(fm_phase_finder *finder, const uint64_t *blocks, const uint64_t *distances,
                                  size_t count, fm_error *error)
 {
+    FM_REQUIRE(finder, error);
     fm_status status = end_survey(finder, error);
     if (status == FM_OK) fm_phase_locator_feed(finder->locator, blocks, distances, count);
     return status;

@@ -168,6 +168,8 @@ static fm_status nest(nesting *self, bool at_peaks, uint64_t references, fm_erro
 fm_status fm_phases_create_nested(fm_phases **phases, fm_phase_finder *finder, const fm_sampler *sampler,
                                   uint64_t threshold, bool at_peaks, uint64_t references, fm_error *error)
 {
+    FM_REQUIRE(finder, error);
+    FM_REQUIRE(sampler, error);
     nesting self = {.width = finder->windows.width};
     *phases = NULL;
     fm_status status = fm_phase_finder_leaves(finder, &self.leaves, &self.count, error);

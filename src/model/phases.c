@@ -88,6 +88,7 @@ fm_status fm_phases_create_samples(fm_phases **phases, const fm_sampler *sampler
 fm_status fm_phases_create(fm_phases **phases, const fm_sampler *sampler, uint64_t threshold,
                            uint64_t references, fm_error *error)
 {
+    FM_REQUIRE(sampler, error);
     fm_status status = fm_phases_create_samples(phases, sampler, threshold, error);
     if (status == FM_OK) status = fm_phases_cut_at_peaks(*phases, references, error);
     if (status != FM_OK) {

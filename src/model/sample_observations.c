@@ -81,6 +81,7 @@ static fm_status reserve(void **array, size_t *capacity, size_t count, size_t mo
 
 fm_status fm_samples_add_thread(fm_samples *samples, uint64_t references, uint32_t *thread, fm_error *error)
 {
+    FM_REQUIRE(samples, error);
     fm_status status =
         RESERVE(samples->references, samples->thread_count, samples->thread_capacity, 1, error);
     if (status != FM_OK) return status;
@@ -101,6 +102,7 @@ static fm_status check_thread(const fm_samples *samples, uint32_t thread, fm_err
 fm_status fm_samples_set_references(fm_samples *samples, uint32_t thread, uint64_t references,
                                     fm_error *error)
 {
+    FM_REQUIRE(samples, error);
     fm_status status = check_thread(samples, thread, error);
     if (status == FM_OK) samples->references[thread] = references;
     return status;
@@ -176,6 +178,7 @@ static fm_status check_burst(const fm_samples *samples, const fm_burst *burst, f
 fm_status fm_samples_add_burst_sized(fm_samples *samples, const fm_burst *given, size_t given_size,
                                      fm_error *error)
 {
+    FM_REQUIRE(samples, error);
     fm_burst burst;
     fm_status status = fm_sized_read(&burst, sizeof burst, given, given_size, "fm_burst", error);
     if (status == FM_OK) status = check_burst(samples, &burst, error);
@@ -243,6 +246,7 @@ static fm_status check_watch(const fm_samples *samples, const fm_sample_watch *w
 fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_sample_watch *given, size_t given_size,
                                      fm_error *error)
 {
+    FM_REQUIRE(samples, error);
     fm_sample_watch watch;
     fm_status status = fm_sized_read(&watch, sizeof watch, given, given_size, "fm_sample_watch", error);
     if (status == FM_OK) status = check_watch(samples, &watch, error);
@@ -271,6 +275,8 @@ uint64_t fm_samples_watches(const fm_samples *samples)
 
 fm_status fm_samples_merge(fm_samples *into, const fm_samples *from, fm_error *error)
 {
+    FM_REQUIRE(into, error);
+    FM_REQUIRE(from, error);
     if (into->granularity != from->granularity)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot merge samples of different granularities, %" PRIu64 " and %" PRIu64,

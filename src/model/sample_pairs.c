@@ -446,6 +446,8 @@ fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, cons
 fm_status fm_estimate_tell_errors(const fm_estimate *estimate, fm_attribution *attribution,
                                   const uint32_t *map, size_t map_count, fm_error *error)
 {
+    FM_REQUIRE(estimate, error);
+    FM_REQUIRE(attribution, error);
     const size_t count = estimate->late_pair_count;
     fm_pair_error *raw = fm_calloc(count + 1, sizeof *raw);
     if (!raw) return fm_fail_memory(error, count * sizeof *raw, "the errors of pairs");

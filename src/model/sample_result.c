@@ -352,6 +352,7 @@ static fm_status make(making *self, fm_error *error)
 fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
                                    const fm_estimate_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(samples, error);
     *estimate = NULL;
     making self = {.samples = samples};
     fm_status status =

@@ -389,6 +389,7 @@ static fm_status run_burst(fm_virtual_sampler *sampler, const uint64_t *blocks, 
 fm_status fm_virtual_sampler_feed(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint32_t *tags,
                                   size_t count, fm_error *error)
 {
+    FM_REQUIRE(sampler, error);
     fm_status status = FM_OK;
     for (size_t done = 0; done < count && status == FM_OK;) {
         size_t taken = 0;
@@ -411,6 +412,7 @@ fm_status fm_virtual_sampler_feed(fm_virtual_sampler *sampler, const uint64_t *b
 
 fm_status fm_virtual_sampler_finish(fm_virtual_sampler *sampler, fm_samples **samples, fm_error *error)
 {
+    FM_REQUIRE(sampler, error);
     *samples = NULL;
     fm_status status = FM_OK;
     if (sampler->burst.running && sampler->clock > sampler->burst.at)

@@ -83,7 +83,7 @@ static fm_program_rights rights_of(int file, const struct stat *about)
     return fgetxattr(file, "security.capability", NULL, 0) > 0 ? FM_RIGHTS_CAPABILITIES : FM_RIGHTS_NONE;
 }
 
-/* The note of collect/cc: owner "fathom", type 1. */
+/* The notes of collect/cc: owner "fathom", type 1 (module.c), type 2 (early.s). */
 static void find_note(int file, const Elf64_Phdr *segment, fm_program_file *program)
 {
     size_t size = segment->p_filesz < NOTES_MOST ? (size_t)segment->p_filesz : NOTES_MOST;
@@ -99,10 +99,12 @@ static void find_note(int file, const Elf64_Phdr *segment, fm_program_file *prog
         size_t text = ((size_t)note.n_descsz + align - 1) / align * align;
         if (owner > left || note.n_descsz > left - owner) break;
         const unsigned char *name = notes + at + sizeof note;
-        if (note.n_type == 1 && note.n_namesz == 7 && memcmp(name, "fathom", 7) == 0 && note.n_descsz >= 4) {
+        const bool ours = note.n_namesz == 7 && memcmp(name, "fathom", 7) == 0;
+        if (ours && note.n_type == 1 && note.n_descsz >= 4) {
             program->instrumented = true;
             memcpy(&program->runtime_version, name + owner, 4);
         }
+        if (ours && note.n_type == 2) program->hooked_early = true;
         if (text > left - owner) break;
         at += sizeof note + owner + text;
     }

@@ -38,6 +38,7 @@ typedef struct fm_program_file {
     char loader[256];         /* that links it when it starts; "": linked statically, preloads do nothing */
     bool instrumented;        /* built by fathom cc */
     uint32_t runtime_version; /* then: of what it was linked with */
+    bool hooked_early; /* … and gcc called the hooks before its optimisations of loops, or some of it */
 } fm_program_file;
 
 /* Looks for name in PATH, unless it has a slash. FM_E_IO when there is none that may be executed. */

@@ -94,6 +94,7 @@ static fm_status check_times(const fm_histogram *times, uint64_t endless, uint64
 fm_status fm_profile_from_times(fm_profile *profile, const fm_histogram *times, uint64_t endless,
                                 uint64_t references, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     uint64_t all;
     fm_status status = check_times(times, endless, &all, error);
     if (status != FM_OK) return status;

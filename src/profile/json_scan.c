@@ -233,19 +233,6 @@ static fm_status put(fm_json_scan *scan, text_sink *sink, const char *bytes, siz
     return FM_OK;
 }
 
-static size_t encode(uint32_t character, char *bytes)
-{
-    if (character < 0x80) {
-        bytes[0] = (char)character;
-        return 1;
-    }
-    size_t length = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-    static const unsigned char heads[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    for (size_t i = length - 1; i > 0; i--, character >>= 6) bytes[i] = (char)(0x80 | (character & 0x3F));
-    bytes[0] = (char)(heads[length] | character);
-    return length;
-}
-
 static fm_status read_hex(fm_json_scan *scan, uint32_t *value)
 {
     *value = 0;
@@ -289,7 +276,7 @@ static fm_status read_escape(fm_json_scan *scan, text_sink *sink)
         uint32_t character;
         fm_status status = read_escaped_character(scan, &character);
         if (status) return status;
-        size_t length = encode(character, bytes);
+        size_t length = fm_utf8_encode(character, bytes);
         return put(scan, sink, bytes, length);
     }
     const char *found = byte > 0 ? strchr(from, byte) : NULL;

@@ -79,6 +79,8 @@ static fm_status add_attributions(fm_attribution **sum, const fm_profile *into, 
 
 fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *error)
 {
+    FM_REQUIRE(into, error);
+    FM_REQUIRE(from, error);
     if (into->granularity != from->granularity)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "cannot merge profiles of different granularities, %" PRIu64 " and %" PRIu64,

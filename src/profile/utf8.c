@@ -30,3 +30,16 @@ size_t fm_utf8_decode(const unsigned char *bytes, size_t available, uint32_t *ch
     *character = value;
     return length;
 }
+
+size_t fm_utf8_encode(uint32_t character, char *bytes)
+{
+    if (character < 0x80) {
+        bytes[0] = (char)character;
+        return 1;
+    }
+    size_t length = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    static const unsigned char heads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (size_t i = length - 1; i > 0; i--, character >>= 6) bytes[i] = (char)(0x80 | (character & 0x3F));
+    bytes[0] = (char)(heads[length] | character);
+    return length;
+}

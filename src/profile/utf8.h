@@ -13,4 +13,7 @@
  * is no valid one: overlong forms, surrogates and values over U+10FFFF are not valid. */
 size_t fm_utf8_decode(const unsigned char *bytes, size_t available, uint32_t *character);
 
+/* Writes a character, which must be a valid one, as 1 to 4 bytes; returns how many. */
+size_t fm_utf8_encode(uint32_t character, char *bytes);
+
 #endif

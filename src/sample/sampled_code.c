@@ -57,6 +57,17 @@ static fm_status file_named(fm_sampled_code *code, const char *path, bool with_c
     return FM_OK;
 }
 
+fm_status fm_sampled_code_call(fm_sampled_code *code, const char *path, const char *called, fm_error *error)
+{
+    for (size_t i = 0; i < code->file_count; i++) {
+        fm_sampled_file *file = &code->files[i];
+        if (strcmp(file->path, path) != 0 || file->called) continue;
+        file->called = strdup(called);
+        if (!file->called) return no_memory(error);
+    }
+    return FM_OK;
+}
+
 /* What is loaded of a file. */
 typedef struct loaded {
     size_t count;
@@ -286,7 +297,8 @@ static fm_status describe_files(const fm_sampled_code *code, fm_attribution *att
     if (!modules) return no_memory(error);
     for (size_t i = 0; i < code->file_count; i++) {
         fm_module *module = &modules[attribution->module_count + i];
-        module->path = fm_attribution_intern(attribution, code->files[i].path);
+        const fm_sampled_file *file = &code->files[i];
+        module->path = fm_attribution_intern(attribution, file->called ? file->called : file->path);
         if (code->files[i].build_id[0])
             module->build_id = fm_attribution_intern(attribution, code->files[i].build_id);
         module->bias = code->files[i].bias;
@@ -358,6 +370,7 @@ void fm_sampled_code_free(fm_sampled_code *code)
 {
     for (size_t i = 0; i < code->file_count; i++) {
         free(code->files[i].path);
+        free(code->files[i].called);
         fm_unwinder_close(code->files[i].unwinder);
     }
     free(code->files);

@@ -34,6 +34,7 @@ typedef struct fm_sampled_maps {
 
 typedef struct fm_sampled_file {
     char *path;
+    char *called; /* the link to it by which the program was started; NULL: none */
     char build_id[FM_BUILD_ID_TEXT];
     uint64_t bias;
     uint64_t local_bytes, local_align; /* thread-local storage; 0: none */
@@ -66,6 +67,9 @@ typedef struct fm_sampled_code {
     uint64_t *uses;         /* in bursts, of each tag: [tag - 1] */
     size_t use_capacity;
 } fm_sampled_code;
+
+/* A file, where it is among these, is shown under the name by which it was started. */
+fm_status fm_sampled_code_call(fm_sampled_code *code, const char *path, const char *called, fm_error *error);
 
 /* Reads where a process's files lie now. What cannot be read leaves *maps as it was. */
 fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uint32_t pid, fm_error *error);

@@ -94,6 +94,11 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
     return NULL;
 }
 
+static const char *shown_program(const fm_sampled_process *process)
+{
+    return process->called ? process->called : process->program;
+}
+
 /* The program that a process became. */
 static const char *became(const fm_sampled_run *run, const fm_sampled_process *process)
 {
@@ -104,7 +109,7 @@ static const char *became(const fm_sampled_run *run, const fm_sampled_process *p
             (!next || other->serial < next->serial))
             next = other;
     }
-    return next && process->watched.replaced ? next->program : NULL;
+    return next && process->watched.replaced ? shown_program(next) : NULL;
 }
 
 /* Bursts whose logs could be read; accesses that counters sampled. */
@@ -125,7 +130,7 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
         const fm_sampled_process *seen = run->processes[index];
         known = (fm_sampled_run_process){.pid = seen->watched.pid,
                                          .parent_pid = seen->parent_pid,
-                                         .program = seen->program,
+                                         .program = shown_program(seen),
                                          .by_exec = seen->by_exec,
                                          .became = became(run, seen),
                                          .attached = true,
@@ -165,6 +170,7 @@ static double mean_rate(const fm_sampled_run *run)
 fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
                               fm_error *error)
 {
+    FM_REQUIRE(run, error);
     *samples = NULL;
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
@@ -283,6 +289,7 @@ fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity,
                                         const fm_estimate_options *given, size_t given_size,
                                         fm_estimate **estimate, fm_error *error)
 {
+    FM_REQUIRE(run, error);
     /* Accesses: what a watch that is timed by a clock tells is no use below. */
     enum { BELIEVED_FROM = 100000 };
     fm_estimate_options options;
@@ -306,6 +313,9 @@ fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *
                                   fm_attribution *attribution, const uint32_t **map, size_t *map_count,
                                   fm_sampled_run_known *known, fm_error *error)
 {
+    FM_REQUIRE(run, error);
+    FM_REQUIRE(estimate, error);
+    FM_REQUIRE(attribution, error);
     fm_sampled_run_known found = {.share = 0, .one_in = 1};
     for (size_t i = 0; i < run->process_count; i++)
         found.one_in = fmax(found.one_in, ldexp(1, (int)run->processes[i]->memory.level));

@@ -13,6 +13,7 @@
 #include "base/random_seed.h"
 #include "base/sized.h"
 #include "process/proc_files.h"
+#include "process/program_called.h"
 #include "process/program_file.h"
 #include "sample/access_ceiling.h"
 #include "sample/sample_clock.h"
@@ -298,8 +299,11 @@ static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
     made->by_exec = same != NULL;
     if (!made->watched.ours) return FM_OK; /* whatever it is, nothing is done to it */
     made->program = program_of(shared.pid);
+    if (made->program) made->called = fm_process_called(shared.pid, made->program);
     pthread_mutex_lock(&run->code_lock);
     status = fm_sampled_maps_read(&made->code.maps, &run->code, shared.pid, error);
+    if (status == FM_OK && made->called)
+        status = fm_sampled_code_call(&run->code, made->program, made->called, error);
     /* It waits for its clock meanwhile. */
     if (status == FM_OK && run->context.function && !run->attachment)
         status = fm_function_filter_prepare(&run->function, &run->code, error);
@@ -387,7 +391,7 @@ static void look_for_exec(fm_sampled_run *run)
     if (program && strcmp(program, process->program) != 0) {
         process->executed = true;
         fm_sampled_run_note(run, "%s executed %s, which was not sampled: only children that are followed are",
-                            process->program, program);
+                            process->called ? process->called : process->program, program);
     }
     free(program);
 }
@@ -432,6 +436,7 @@ static fm_status check_region(const fm_sampled_run *run, fm_error *error)
 
 fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error)
 {
+    FM_REQUIRE(run, error);
     const double until = fm_now() + seconds;
     *ended = run->ended;
     while (!run->ended) {
@@ -497,6 +502,7 @@ void fm_sampled_run_close(fm_sampled_run *run)
         fm_sampled_maps_free(&run->processes[i]->code.maps);
         fm_sampled_memory_free(&run->processes[i]->memory);
         free(run->processes[i]->program);
+        free(run->processes[i]->called);
         free(run->processes[i]->missing);
         free(run->processes[i]);
     }

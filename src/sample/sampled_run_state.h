@@ -25,6 +25,7 @@ typedef struct fm_sampled_process {
     bool heap_seen;  /* allocations come through the library */
     uint64_t heap_lost;
     char *program;
+    char *called; /* the link to it by which it was started; NULL: none */
     bool attached, by_exec;
     bool executed; /* another program, which is not followed */
     int *clocks;   /* descriptors, one for each thread that it had when they were opened */

@@ -240,6 +240,7 @@ fm_status fm_sampler_start_sized(fm_running_sampler **sampler, const fm_running_
 
 fm_status fm_sampler_stop(fm_running_sampler *sampler, fm_profile **profile, fm_error *error)
 {
+    FM_REQUIRE(sampler, error);
     char path[64];
     fm_status status = FM_OK;
     if (profile) *profile = NULL;

@@ -258,6 +258,7 @@ static fm_status check_options(const fm_static_options *options, fm_error *error
 fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
                                   size_t options_size, fm_profile **profile, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     task of = {.region = region, .began = fm_now()};
     finding found = {0};
     fm_placement *placement = NULL;

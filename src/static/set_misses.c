@@ -159,6 +159,7 @@ fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_op
                                      size_t options_size, fm_set_misses *caches, size_t count,
                                      fm_error *error)
 {
+    FM_REQUIRE(region, error);
     fm_static_options own;
     fm_status status =
         fm_sized_read(&own, sizeof own, options, options ? options_size : 0, "fm_static_options", error);
@@ -190,6 +191,7 @@ fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_op
 fm_status fm_region_array_at(const fm_region *region, uint64_t granularity, fm_layout layout, size_t index,
                              const char **name, uint64_t *address, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     fm_placement *placement;
     if (index >= region->array_count) return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no such array");
     fm_status status = fm_placement_create(&placement, region, granularity, layout, error);

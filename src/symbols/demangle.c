@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demangle.c - see demangle.h. Does not know Rust's newer and D's manglings: those names stay as they are. */
+/* demangle.c - see demangle.h. Does not know D's and Ada's manglings: those names stay as they are. */
 #define _GNU_SOURCE
 #include "symbols/demangle.h"
 
 #include "base/memory.h"
+#include "symbols/demangle_rust.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -59,10 +60,22 @@ static const char *fortran(fm_demangler *demangler, const char *name)
     return demangler->buffer;
 }
 
+static const char *rust(fm_demangler *demangler, const char *name)
+{
+    enum { LONGEST = 1 << 14 }; /* names are as long as those of types that are made of types */
+    for (size_t size = 256; size <= LONGEST; size *= 4)
+        if (!room(demangler, size))
+            return NULL;
+        else if (fm_demangle_rust(name, demangler->buffer, size))
+            return demangler->buffer;
+    return NULL;
+}
+
 const char *fm_demangle(fm_demangler *demangler, const char *name)
 {
     if (name[0] != '_') return NULL;
     if (name[1] == '_') return fortran(demangler, name);
+    if (name[1] == 'R') return rust(demangler, name);
     if (name[1] != 'Z') return NULL;
     if (!demangler->sought) find_library(demangler);
     if (!demangler->function || !room(demangler, 256)) return NULL;
@@ -70,6 +83,7 @@ const char *fm_demangle(fm_demangler *demangler, const char *name)
     char *made = demangler->function(name, demangler->buffer, &demangler->size, &demangler->status);
     if (!made || demangler->status != 0) return NULL;
     demangler->buffer = made;
+    fm_demangle_rust_tidy(made);
     return made;
 }
 

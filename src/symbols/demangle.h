@@ -4,7 +4,8 @@
  *
  * C++ names go through __cxa_demangle of the C++ run-time library, which is looked for when the first such
  * name comes; without it they stay as they are. gfortran's names of modules' procedures and variables
- * (__solver_MOD_step) become solver::step.
+ * (__solver_MOD_step) become solver::step, Rust's (both manglings) what they are in the source, without
+ * checksums.
  */
 #ifndef FATHOM_SYMBOLS_DEMANGLE_H
 #define FATHOM_SYMBOLS_DEMANGLE_H

@@ -136,8 +136,7 @@ static fm_status read_section(frame_reader *reader)
     for (Dwarf_Off offset = 0; status == FM_OK;) {
         Dwarf_Off next = offset;
         Dwarf_CFI_Entry entry;
-        const int end =
-            dwarf_next_cfi(reader->ident, (Elf_Data *)reader->data, true, offset, &next, &entry);
+        const int end = dwarf_next_cfi(reader->ident, (Elf_Data *)reader->data, true, offset, &next, &entry);
         if (end > 0 || next <= offset || next == (Dwarf_Off)-1) break;
         if (end == 0 && dwarf_cfi_cie_p(&entry))
             status = add_common(reader, offset, &entry.cie);
@@ -165,8 +164,7 @@ fm_status fm_frame_table_read(fm_frame_table *table, Elf *elf)
     fm_status status = FM_OK;
     for (Elf_Scn *section = NULL; status == FM_OK && (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
-            !(header.sh_flags & SHF_ALLOC))
+        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS || !(header.sh_flags & SHF_ALLOC))
             continue;
         const char *name = elf_strptr(elf, names, header.sh_name);
         if (!name || strcmp(name, ".eh_frame") != 0) continue;

@@ -84,8 +84,7 @@ static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, n
             continue;
         }
         fm_elf_symbol *symbol = fm_symbols_code_at(symbols, site->address);
-        const fm_frame_range *frame =
-            symbol ? NULL : fm_frame_table_find(&symbols->frames, site->address);
+        const fm_frame_range *frame = symbol ? NULL : fm_frame_table_find(&symbols->frames, site->address);
         if (!symbol) {
             frame ? counts->framed++ : counts->unnamed++;
             if (frame) status = name_by_frame(work, site, frame);
@@ -211,6 +210,7 @@ static bool has_open_variable(const fm_attribution *attribution, uint32_t module
 
 fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     size_t modules = attribution->module_count, sites = attribution->site_count;
     /* Sites by module: first[m] is where those of module m begin. */
     size_t *first = fm_calloc(modules + 2, sizeof *first);

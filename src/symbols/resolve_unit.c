@@ -111,16 +111,17 @@ static void tidy_path(const char *path, char *to)
     to[length] = '\0';
 }
 
-/* Whether libdw put the folder of the compilation in front of a name already: it does for files that lie in it,
- * not for those in folders that are relative to it. */
+/* Whether libdw put the folder of the compilation in front of a name already: it does for files that lie in
+ * it, not for those in folders that are relative to it. */
 static bool is_below(const char *name, const char *directory)
 {
     const size_t length = strlen(directory);
     return strncmp(name, directory, length) == 0 && name[length] == '/';
 }
 
-/* The name of a source file in r->path: from the folder of the compilation, never from the one where fathom runs. One
- * file has several names in debug information (a/../b), which become one, unless a link makes another file of it. */
+/* The name of a source file in r->path: from the folder of the compilation, never from the one where fathom
+ * runs. One file has several names in debug information (a/../b), which become one, unless a link makes
+ * another file of it. */
 static bool make_path(resolver *r, const char *directory, const char *name)
 {
     if (name[0] == '/' || !directory || is_below(name, directory)) directory = "";

@@ -63,18 +63,37 @@ static bool is_system_file(const char *file)
            strstr(file, "/c++/") != NULL || strstr(file, "/libstdc++-v3/") != NULL;
 }
 
-/* The innermost place on an allocation's path that the user wrote; false: there is none that is known. */
-static bool own_frame_text(const fm_attribution *attribution, uint32_t path, char *buffer, size_t size)
+static bool is_system_module(const fm_attribution *attribution, const fm_site *site)
+{
+    const char *path =
+        site->module < attribution->module_count ? attribution->modules[site->module].path : NULL;
+    return !path || strncmp(path, "/usr/lib", 8) == 0 || strncmp(path, "/lib", 4) == 0;
+}
+
+/* The frame of a call that the user wrote; false: it is of the system, or it is not known. */
+static bool own_frame_text(const fm_site *site, char *buffer, size_t size)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        const fm_frame *frame = &site->frames[i];
+        if (frame->file && frame->line && !is_system_file(frame->file) &&
+            frame_text(frame, NULL, buffer, size))
+            return true;
+    }
+    return false;
+}
+
+/* The innermost place on an allocation's path that is the user's: of code without lines, the function in a
+ * file that is none of the system's libraries. False: there is none that is known. */
+static bool own_call_text(const fm_attribution *attribution, uint32_t path, char *buffer, size_t size)
 {
     for (size_t steps = 0; path < attribution->path_count && steps < attribution->path_count; steps++) {
         const fm_call_path *call = &attribution->paths[path];
-        if (call->call < attribution->site_count) {
-            const fm_site *site = &attribution->sites[call->call];
-            for (size_t i = 0; i < site->frame_count; i++) {
-                const fm_frame *frame = &site->frames[i];
-                if (frame->file && frame->line && !is_system_file(frame->file) &&
-                    frame_text(frame, NULL, buffer, size))
-                    return true;
+        const fm_site *site = call->call < attribution->site_count ? &attribution->sites[call->call] : NULL;
+        if (site && !is_system_module(attribution, site)) {
+            if (own_frame_text(site, buffer, size)) return true;
+            if (site->frame_count == 0 && site->symbol) {
+                fm_site_text(attribution, call->call, buffer, size);
+                return true;
             }
         }
         path = call->parent;
@@ -89,7 +108,7 @@ static void heap_text(const fm_attribution *attribution, const fm_object *object
         snprintf(buffer, size, "heap block from unknown code");
         return;
     }
-    if (!own_frame_text(attribution, object->allocation, place, sizeof place))
+    if (!own_call_text(attribution, object->allocation, place, sizeof place))
         fm_site_text(attribution, attribution->paths[object->allocation].call, place, sizeof place);
     snprintf(buffer, size, "heap block from %s", place);
 }
@@ -123,7 +142,10 @@ char *fm_object_text(const fm_attribution *attribution, uint32_t object, char *b
         heap_text(attribution, at, buffer, size);
         break;
     case FM_OBJECT_STACK:
-        snprintf(buffer, size, "stack of thread %" PRIu32, at->thread);
+        if (at->thread)
+            snprintf(buffer, size, "stack of thread %" PRIu32, at->thread);
+        else
+            snprintf(buffer, size, "stacks of other threads");
         break;
     case FM_OBJECT_MODULE:
         snprintf(buffer, size, "data of %s", module ? module : "?");

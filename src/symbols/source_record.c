@@ -99,8 +99,8 @@ static bool add_file(recorder *r, const char *file, uint32_t module)
     return true;
 }
 
-/* Relative names of debug information are relative to a folder that nobody knows any more: a file of that name
- * in this one would be another. Places in a source that was read (FM_NONE) were found from here. */
+/* Relative names of debug information are relative to a folder that nobody knows any more: a file of that
+ * name in this one would be another. Places in a source that was read (FM_NONE) were found from here. */
 static bool may_be_found(const fm_site *site, const char *file)
 {
     return file && (file[0] == '/' || site->module == FM_NONE);
@@ -179,6 +179,7 @@ static fm_status store_sources(recorder *r, fm_error *error)
 fm_status fm_attribution_record_sources(fm_attribution *attribution, bool with_text, FILE *notes,
                                         fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     recorder r = {.attribution = attribution, .with_text = with_text, .text_left = TEXT_OF_ALL};
     attribution->line_sum_count = 0; /* recorded anew */
     attribution->line_sums = NULL;

@@ -62,9 +62,9 @@ void fm_symbols_protect(Dwarf *dwarf);
 /* Reads where functions are, where that was not done yet. Fails only when memory is short. */
 fm_status fm_symbols_read_frames(fm_symbols *symbols, fm_error *error);
 
-/* After fm_symbols_read_table and fm_symbols_read_frames: the symbol whose code the address is in; NULL: none.
- * One without a size (of assembly) ends at the next symbol, where its function does by .eh_frame, or with its
- * section. */
+/* After fm_symbols_read_table and fm_symbols_read_frames: the symbol whose code the address is in; NULL:
+ * none. One without a size (of assembly) ends at the next symbol, where its function does by .eh_frame, or
+ * with its section. */
 fm_elf_symbol *fm_symbols_code_at(fm_symbols *symbols, uint64_t address);
 /* Where the code of that symbol ends. */
 uint64_t fm_symbols_code_end(const fm_symbols *symbols, const fm_elf_symbol *symbol);

@@ -284,6 +284,7 @@ static fm_status next_slot(fm_reader *reader, fm_error *error)
 
 fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error)
 {
+    FM_REQUIRE(reader, error);
     memset(batch, 0, sizeof *batch);
     if (reader->final != FM_OK) {
         if (error) *error = reader->final_error;

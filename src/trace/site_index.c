@@ -117,6 +117,7 @@ static fm_status look_up(fm_site_index *index, uint64_t site, uint32_t *tag, fm_
 fm_status fm_site_index_tags(fm_site_index *index, const uint64_t *sites, size_t count, uint32_t *tags,
                              fm_error *error)
 {
+    FM_REQUIRE(index, error);
     for (size_t i = 0; i < count; i++) {
         cached *place = &index->cache[cache_place(sites[i])];
         if (place->site != sites[i]) {
@@ -216,6 +217,8 @@ fm_status fm_site_index_describe(const fm_site_index *index, const fm_trace_modu
                                  size_t module_count, fm_attribution *attribution, const uint32_t **map_out,
                                  size_t *map_count, fm_error *error)
 {
+    FM_REQUIRE(index, error);
+    FM_REQUIRE(attribution, error);
     *map_out = NULL;
     *map_count = 0;
     size_t first_module = attribution->module_count, before = attribution->site_count;

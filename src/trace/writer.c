@@ -105,6 +105,7 @@ static fm_status keep(fm_writer *writer, fm_status status, fm_error *error)
 
 fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *error)
 {
+    FM_REQUIRE(writer, error);
     if (writer->failed != FM_OK) return keep(writer, writer->failed, error);
     if (writer->finished)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "references were appended to a trace that is finished");
@@ -121,6 +122,7 @@ fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *e
 fm_status fm_writer_set_modules(fm_writer *writer, const fm_trace_module *modules, size_t count,
                                 fm_error *error)
 {
+    FM_REQUIRE(writer, error);
     if (writer->failed != FM_OK) return keep(writer, writer->failed, error);
     if (writer->finished)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "modules were told of a trace that is finished");
@@ -133,6 +135,7 @@ fm_status fm_writer_set_modules(fm_writer *writer, const fm_trace_module *module
 
 fm_status fm_writer_finish(fm_writer *writer, fm_error *error)
 {
+    FM_REQUIRE(writer, error);
     if (writer->failed != FM_OK) return keep(writer, writer->failed, error);
     if (writer->finished) return FM_OK;
     fm_status status =

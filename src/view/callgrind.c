@@ -183,6 +183,7 @@ static void write_body(callgrind_writer *to)
 fm_status fm_view_callgrind(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                             fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     const fm_attribution *of = profile->attribution;
     char why[300];
     if (!of)

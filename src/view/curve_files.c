@@ -2,6 +2,7 @@
 /* curve_files.c - the miss-ratio curve for other programs: CSV and JSON, every edge of it. */
 #include <fathom/view.h>
 
+#include "base/error.h"
 #include "profile/accuracy.h"
 #include "profile/json_text.h"
 #include "view/cache_fit.h"
@@ -11,6 +12,7 @@
 
 fm_status fm_view_curve_csv(FILE *out, const fm_profile *profile, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_curve curve;
     fm_status status = fm_curve_create(&curve, profile, error);
     if (status) return status;
@@ -57,6 +59,7 @@ static void write_cache(FILE *out, const fm_profile *profile, const fm_cache *ca
 fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                              fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_curve curve;
     fm_status status = fm_curve_create(&curve, profile, error);
     if (status) return status;

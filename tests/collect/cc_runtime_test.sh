@@ -60,8 +60,10 @@ kernel() { # program, kernel, n, words…
     shift 3
     drains --region -- "$program" "$name" "$n" && shows '^exited 0' "$@"
 }
-kernels() { # program, whose: gcc or clang
-    kernel "$1" product 20 ' load-bytes=128000 ' ' store-bytes=3200 ' '^sum loads=16000 stores=400 ' &&
+kernels() { # program, whose: gcc or clang, level
+    local loads='^sum loads=16000 stores=400 '
+    case $3 in -O3*) loads=' store8=400 ' ;; esac # vectors are made of them there
+    kernel "$1" product 20 ' load-bytes=128000 ' ' store-bytes=3200 ' "$loads" &&
         kernel "$1" copy 100 '^sum .*load-bytes=400 store-bytes=400 ' &&
         kernel "$1" strided 50 '^sum loads=50 stores=50 ' ' load1=50 store1=50 ' &&
         kernel "$1" unaligned 30 '^sum loads=90 stores=0 .*load-bytes=420 ' ' load2=30 load4=30 load8=30 ' &&
@@ -84,10 +86,54 @@ for compiler in gcc clang; do
         fi
         # shellcheck disable=SC2086
         FATHOM_CC=$compiler cc $level "$here/cc_kernels.c" -o "kernels-$compiler" || exit 1
-        case_ "closed forms, $compiler $level" kernels "./kernels-$compiler" $compiler
+        case_ "closed forms, $compiler $level" kernels "./kernels-$compiler" $compiler "$level"
     done
 done
 cc -O0 "$here/cc_kernels.c" -o kernels-O0
+cc -O2 "$here/cc_kernels.c" -o kernels-O2
+# What the optimiser made is told, and not what it was given: by both compilers alike.
+optimised() { # compiler
+    local program=./optimised-$1
+    FATHOM_CC=$1 cc -O3 -mavx2 -ffast-math "$here/cc_optimised.c" -o "$program" &&
+        "$1" -w -I"$include" -O3 -mavx2 -ffast-math "$here/cc_optimised.c" -o plain || return 1
+    for loop in scale masked gathered total table local unaligned; do
+        ./plain $loop 192 >plain.out && "$program" $loop 192 | diff plain.out - || return 1
+    done
+    kernel "$program" scale 192 '^sum loads=48 stores=24 ' ' load32=48 store32=24 ' &&
+        kernel "$program" masked 192 '^sum loads=88 stores=64 ' ' load4=64 load32=24 store4=64 ' &&
+        kernel "$program" gathered 192 '^sum loads=384 stores=0 ' &&
+        kernel "$program" total 192 '^sum loads=25 stores=1 ' ' load4=1 load32=24 store4=1 ' &&
+        kernel "$program" table 192 '^sum loads=384 stores=0 ' ' load1=192 load4=192 ' &&
+        kernel "$program" local 192 '^sum .*load-bytes=964 store-bytes=1024 ' ' load1=192 load4=193 ' &&
+        kernel "$program" unaligned 192 '^sum loads=192 stores=192 ' ' load8=192 store8=192 '
+}
+# The same without the plug-in: what gcc begins with is told, and the profile says so.
+bare() {
+    mkdir -p bare/lib/fathom && cp "$fathom" bare/fathom && cp -r "$parts" bare/lib/fathom/ && rm -f bare/lib/fathom/cc/gcc-*.so &&
+        bare/fathom cc -w -I"$include" -O2 "$here/cc_kernels.c" -o kernels-bare && kernels ./kernels-bare gcc -O2 &&
+        bare/fathom cc -w -I"$include" -O3 -mavx2 "$here/cc_optimised.c" -o optimised-bare &&
+        kernel ./optimised-bare scale 192 '^sum loads=384 stores=192 ' || return 1
+    for program in ./optimised-bare "./optimised-$1"; do
+        "$fathom" run -q --no-sites --json run.json -o run.txt -- "$program" scale 192 >/dev/null || return 1
+        grep -c 'loops are not vectorised' run.json run.txt
+    done >said
+    [ "$(tr '\n' ' ' <said)" = 'run.json:1 run.txt:1 run.json:0 run.txt:0 ' ] && return
+    cat said
+    return 1
+}
+if ! grep -q avx2 /proc/cpuinfo; then
+    skip "what the optimiser made, gcc" "this processor has no AVX2"
+elif [ -f "$parts/gcc-$(gcc -dumpfullversion).so" ]; then
+    case_ "what the optimiser made, gcc" optimised gcc
+    case_ "without the plug-in, gcc" bare gcc
+else
+    skip "what the optimiser made, gcc" "no plug-in was built for this gcc"
+fi
+if command -v clang >/dev/null && grep -q avx2 /proc/cpuinfo; then
+    case_ "what the optimiser made, clang" optimised clang
+else
+    skip "what the optimiser made, clang" "there is no clang, or no AVX2"
+fi
 strings() { kernel ./kernels-O0 strings 1 '^sum loads=9 stores=1 .*load-bytes=37 store-bytes=6 '; }
 case_ "strings: what the functions must look at" strings
 copies() { # of 1000 bytes that begin at lines: 16 lines each, alternately
@@ -100,12 +146,12 @@ case_ "a copy touches source and destination in turn" copies
 fortran() { "$fathom" fc -O2 "$here/cc_fortran.f90" -o fortran && drains --region -- ./fortran && shows ' load8=16000 store8=400 ' '^exited 0'; }
 if command -v gfortran >/dev/null; then case_ "closed form, Fortran" fortran; else skip Fortran "there is no gfortran"; fi
 wants() { # what is not wanted is not told
-    drains --wants=loads --region -- ./kernels-gcc product 10 && shows '^sum loads=2000 stores=0 ' &&
-        drains --wants=stores --region -- ./kernels-gcc product 10 && shows '^sum loads=0 stores=100 ' &&
-        drains --wants=loads,stores -- ./kernels-gcc product 10 && shows ' pages=0 enters=0 leaves=0 allocs=0 frees=0 contexts=0 ' ' sites=0 '
+    drains --wants=loads --region -- ./kernels-O2 product 10 && shows '^sum loads=2000 stores=0 ' &&
+        drains --wants=stores --region -- ./kernels-O2 product 10 && shows '^sum loads=0 stores=100 ' &&
+        drains --wants=loads,stores -- ./kernels-O2 product 10 && shows ' pages=0 enters=0 leaves=0 allocs=0 frees=0 contexts=0 ' ' sites=0 '
 }
 case_ "only what is wanted" wants
-sites() { drains --wants=loads,stores,sites --region -- ./kernels-gcc product 10 && shows ' sites=3 '; }
+sites() { drains --wants=loads,stores,sites --region -- ./kernels-O2 product 10 && shows ' sites=3 '; }
 case_ "three accesses in the source, three sites" sites
 
 # ---- atomic operations ----
@@ -217,14 +263,25 @@ cxx() { # compiler
         [ "$(sed -n 's/^thread.* enters=\([0-9]*\) .*/\1/p' seen)" = "$(sed -n 's/^thread.* leaves=\([0-9]*\) .*/\1/p' seen)" ]
 }
 openmp() { FATHOM_CC=$1 cc -fopenmp -O2 "$here/cc_openmp.c" -o openmp && drains --region $everything -- ./openmp && shows '^7998000$' 'channels=4 ' && [ "$(grep -c ' store4=10...' seen)" = 4 ]; }
+sums() { # compiler
+    for level in -O1 -O2 '-O3 -mavx2'; do
+        # shellcheck disable=SC2086
+        FATHOM_CC=$1 cc -fopenmp $level "$here/cc_openmp_sums.c" -o sums && OMP_NUM_THREADS=4 ./sums && continue
+        echo "$1 $level"
+        return 1
+    done
+}
 for compiler in g++ clang++; do
     if command -v $compiler >/dev/null; then case_ "C++ exceptions, operator new, virtual functions: $compiler" cxx $compiler; else skip "C++" "there is no $compiler"; fi
 done
 case_ "OpenMP: gcc" openmp gcc
+case_ "OpenMP: every schedule sums up right, gcc" sums gcc
 if command -v clang >/dev/null && echo 'int main(void) { return 0; }' | clang -x c -fopenmp - -o /dev/null 2>/dev/null; then
     case_ "OpenMP: clang" openmp clang
+    case_ "OpenMP: every schedule sums up right, clang" sums clang
 else
     skip "OpenMP: clang" "there is no clang with libomp"
+    skip "OpenMP: every schedule, clang" "there is no clang with libomp"
 fi
 
 # ---- the receiver's side ----

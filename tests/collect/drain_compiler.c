@@ -39,7 +39,7 @@
 #include <unistd.h>
 
 typedef struct counts {
-    uint64_t words, load[6], store[6];
+    uint64_t words, load[7], store[7];
     uint64_t load_bytes, store_bytes;
     uint64_t pages, enters, leaves, allocs, frees, contexts, regions, region_ends, signals, thread_starts,
         thread_ends;
@@ -97,10 +97,10 @@ static const char *text_of(const uint64_t *words, unsigned count)
 static void count_range(counts *c, unsigned code, uint64_t bytes)
 {
     if (code == FM_ACCESS_LOAD_RANGE) {
-        c->load[5]++;
+        c->load[6]++;
         c->load_bytes += bytes;
     } else {
-        c->store[5]++;
+        c->store[6]++;
         c->store_bytes += bytes;
     }
 }
@@ -149,7 +149,7 @@ static size_t take_access(counts *c, const uint64_t *words, size_t left)
         if (bytes == 0 || bytes >> 48) complain("a range of %" PRIu64 " bytes", bytes);
         count_range(c, code, bytes);
         used = 2;
-    } else if (code <= FM_ACCESS_LOAD_16) {
+    } else if (code <= FM_ACCESS_LOAD_32) {
         bytes = UINT64_C(1) << (code - FM_ACCESS_LOAD_1);
         c->load[code - FM_ACCESS_LOAD_1]++;
         c->load_bytes += bytes;
@@ -367,15 +367,15 @@ static void print_counts(void)
         const counts *c = &all[i];
         words += c->words;
         uint64_t load = 0, store = 0;
-        for (int size = 0; size < 6; size++) load += c->load[size], store += c->store[size];
+        for (int size = 0; size < 7; size++) load += c->load[size], store += c->store[size];
         references += load + store;
         if (fast) continue;
         printf("thread %u.%u words=%" PRIu64 " loads=%" PRIu64 " stores=%" PRIu64, c->process, c->thread,
                c->words, load, store);
-        static const char *const names[] = {"1", "2", "4", "8", "16", "n"};
-        for (int size = 0; size < 6; size++)
+        static const char *const names[] = {"1", "2", "4", "8", "16", "32", "n"};
+        for (int size = 0; size < 7; size++)
             if (c->load[size]) printf(" load%s=%" PRIu64, names[size], c->load[size]);
-        for (int size = 0; size < 6; size++)
+        for (int size = 0; size < 7; size++)
             if (c->store[size]) printf(" store%s=%" PRIu64, names[size], c->store[size]);
         printf(" load-bytes=%" PRIu64 " store-bytes=%" PRIu64, c->load_bytes, c->store_bytes);
         printf(" sites=%zu", c->site_count);
@@ -390,7 +390,7 @@ static void print_counts(void)
     uint64_t load_bytes = 0, store_bytes = 0, loads = 0, stores = 0;
     for (size_t i = 0; i < all_count; i++) {
         load_bytes += all[i].load_bytes, store_bytes += all[i].store_bytes;
-        for (int size = 0; size < 6; size++) loads += all[i].load[size], stores += all[i].store[size];
+        for (int size = 0; size < 7; size++) loads += all[i].load[size], stores += all[i].store[size];
     }
     printf("sum loads=%" PRIu64 " stores=%" PRIu64 " load-bytes=%" PRIu64 " store-bytes=%" PRIu64 " \n",
            loads, stores, load_bytes, store_bytes);

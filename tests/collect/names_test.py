@@ -154,11 +154,51 @@ def recorded():
         check_names(json.load(file), {"unnamed": 20})
 
 
+def typed():
+    """A program that is started by a link is called as it was typed; so is the code in it."""
+    if not shutil.which("lua5.4"):
+        return "lua5.4 is not installed"
+    folder = os.path.join(work, "links")
+    link = os.path.join(folder, "sorter")
+    os.makedirs(folder, exist_ok=True)
+    os.symlink(shutil.which("lua5.4"), link)
+    arguments, path = commands(1)["lua5.4"][1:], {"PATH": folder + os.pathsep + os.environ["PATH"]}
+    ways = ([[link, *arguments], {}], [["sorter", *arguments], path],
+            [["sh", "-c", "sorter " + " ".join(arguments) + "; :"], path])
+    for command, env in ways:
+        options = ["--follow-children"] if command[0] == "sh" else []
+        profile = run(options, command, env=env).profile
+        if options:
+            profile = next(part for part in profile["parts"] if part["name"].endswith("/sorter"))
+        check_called(profile, link)
+    sampled = os.path.join(work, "typed.json")
+    command = [FATHOM, "sample", "--quiet", "--rate", "1000", "--json", sampled, "--", link, commands(400)["lua5.4"][1], "400"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+    if done.returncode != 0 or "sorter exited with 0" not in done.stdout + done.stderr:
+        raise Failure(f"{done.returncode} {done.stdout} {done.stderr}")
+    with open(sampled) as file:
+        profile = json.load(file)
+    expand(profile)
+    check_called(profile, link)
+
+
+def check_called(profile, link):
+    expect(profile["name"], link, "the profile's name")
+    attribution = profile["attribution"]
+    expect([module["path"] for module in attribution["modules"] if "lua5.4" in module["path"]], [], "modules called lua5.4")
+    program = [module["path"] for module in attribution["modules"]].index(link)
+    names = {attribution["strings"][site["symbol"]] for site in attribution["sites"]
+             if site["module"] == program and site["symbol"] is not None}
+    if not any(name.startswith("sorter+0x") for name in names) or any(name.startswith("lua5.4+") for name in names):
+        raise Failure(f"functions: {sorted(names)[:20]}")
+
+
 for program in ("lua5.4", "jq", "xz", "sqlite3", "gawk", "git"):
     add(program, "run", run_case(program))
 for program in ("lua5.4", "sqlite3", "gawk"):
     add(program, "sample", sample_case(program))
 add("lua5.4", "record and analyze", recorded)
+cases.append(("a program that was started by a link", typed))
 
 if __name__ == "__main__":
     main(cases)

@@ -334,6 +334,8 @@ def told_in_order(told, printed):
 def the_tutorial_works_as_it_stands():
     # All commands in one shell, as they are typed; each followed by a mark.
     steps = tutorial_steps()
+    if not os.path.exists(os.path.join(os.path.dirname(FATHOM), "lib", "fathom", "fathom-clang.so")):
+        steps = [step for step in steps if not step[0].startswith("fathom static ")] # no front end for C in this build
     expect(len(steps) >= 10, True, "commands of the tutorial")
     tree = os.path.join(work, "tree")
     os.makedirs(os.path.join(tree, "build"))

@@ -554,6 +554,45 @@ def call_paths(collector, how):
     expect(found, {"left": 120, "right": 270}, "references by path")
 
 
+@case("compiler")
+def library_in_a_plain_program(collector, how):
+    # Told so: by itself, run takes Valgrind for a program that was not built by fathom cc.
+    host = os.path.join(work, "host")
+    subprocess.run(["gcc", "-O2", os.path.join(ROOT, "tests/collect/cc_host.c"), "-o", host, "-pthread"], check=True)
+    library = os.path.join(work, "library.so")
+    subprocess.run([BUILDER, "cc", "-O2", "-shared", "-fPIC", "-I" + os.path.join(ROOT, "include"),
+                    os.path.join(ROOT, "tests/collect/cc_library.c"), "-o", library], check=True)
+    result = run(["--collector", "compiler", "--region", "library"], [host, library])
+    expect(result.profile["references"], 10 * 100, "stores of the library")
+    expect_in("not built by `fathom cc`: host, ", result.err, "what is not seen")
+    result = run(["--collector", "compiler"], ["/bin/true"], code=1)
+    expect_in("neither it nor a library that it loaded was built by `fathom cc`", result.err, "nothing was seen")
+
+
+@case("compiler")
+def extension_of_python(collector, how):
+    python = shutil.which("python3")
+    answer = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"], capture_output=True,
+                            text=True, check=True).stdout.strip()
+    if not os.path.exists(os.path.join(answer, "Python.h")):
+        return f"there is no {answer}/Python.h"
+    folder = os.path.join(work, "modules")
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run([BUILDER, "cc", "-O2", "-shared", "-fPIC", "-I" + answer, os.path.join(ROOT, "tests/programs/extension.c"),
+                    "-o", os.path.join(folder, "extension.so")], check=True)
+    program = "import extension; print(extension.total(10000, 20))"
+    script = os.path.join(folder, "script")
+    with open(script, "w") as file:
+        file.write(f"#!{python}\n{program}\n")
+    os.chmod(script, 0o755)
+    for command in ([python, "-c", program], [script]):
+        result = run(["--collector", "compiler", "--function", "total", "--no-stack", "--size", "32K"], command,
+                     env={"PYTHONPATH": folder})
+        expect(result.out.splitlines()[0], "999900000.0", "what it prints")
+        expect(result.profile["references"], 10000 * 21, "references")
+        expect(result.profile["distinct"], 1250, "distinct blocks")
+
+
 # Left to itself, gcc makes vectors of the matrix product.
 KERNEL_FLAGS = ["-mavx2", "-fno-tree-vectorize"]
 KERNELS = {  # references at 64 bytes, distinct blocks

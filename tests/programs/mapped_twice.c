@@ -7,7 +7,7 @@
  *     late       as shared, but mapped to be written after it was run for the first time
  *     both       one private mapping of a file that may be written and executed
  *     patched    private, made writable for each change, and left executable meanwhile
- * The code touches i blocks in turn (i = 1 … 100) and returns i + 1000: prints how many answers were wrong.
+ * The code touches i blocks in turn (i = 1 ... 100), returns i + 1000: prints how many answers were wrong.
  */
 #define _GNU_SOURCE
 #include "touch.h"

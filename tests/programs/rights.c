@@ -3,9 +3,10 @@
  * gives up its rights, and goes on. argv[1]:
  *     stay       this process: 100 blocks three times before, 50 blocks twice afterwards
  *     fork       a child gives them up, and touches 50 blocks twice
- *     exec       this process executes argv[2]… afterwards
+ *     exec       this process executes argv[2]... afterwards
  *     spawn      a child does
- *     root       its root directory is argv[2] from then on, and it executes argv[3]…
+ *     close      as exec, with all descriptors but the first three closed
+ *     root       its root directory is argv[2] from then on, and it executes argv[3]...
  * 77: it has no rights to give up.
  */
 #define _GNU_SOURCE
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
         return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
     }
     if (give_up(to_root ? argv[2] : NULL) != 0) return 77;
+    if (strcmp(how, "close") == 0) closefrom(3);
     char **rest = argv + 2 + to_root;
     if (argc > 2 + to_root) execv(rest[0], rest);
     touch(data, 50, 2);

@@ -27,8 +27,9 @@ __asm__(".pushsection .note.fathom, \"a\", @note\n"
         ".long 7, 8, 1\n"
         ".asciz \"fathom\"\n"
         ".balign 4\n"
-        ".long 2, 0\n" /* FM_STREAM_VERSION */
+        ".long 3, 0\n" /* FM_STREAM_VERSION */
         ".popsection\n");
+_Static_assert(FM_STREAM_VERSION == 3, "the note above says 3");
 
 typedef struct producer {
     fm_session *session;

@@ -230,7 +230,38 @@ static void valgrind_threads(void **state)
     assert_int_equal(self->got.count, 11 + 21 + 31);
     for (size_t i = 0; i < self->got.count; i++)
         assert_int_equal(self->got.thread[i], i < 11 ? 1 : i < 32 ? 2 : 3);
-    assert_int_equal(self->process->thread_count, 3);
+    assert_int_equal(self->process->threads.seen, 3);
+    bench_free(self);
+}
+
+/* A program that starts threads as long as it runs: what is known of those that are over is given back. */
+static void threads_that_come_and_go(void **state)
+{
+    (void)state;
+    enum { FIRST = (1 << 20) - 50000, MANY = FIRST + 100000, AT_ONCE = 3 };
+    bench *self = bench_create(&everything, NULL);
+    const fm_thread_table *threads = &self->process->threads;
+    for (uint32_t thread = FIRST; thread <= MANY; thread++) {
+        put_thread_start(&self->chunk, thread, 0, 0);
+        put(&self->chunk, FM_RECORD(FM_RECORD_THREAD, thread, 0));
+        if (thread >= FIRST + AT_ONCE)
+            put(&self->chunk, FM_RECORD(FM_RECORD_THREAD_END, thread - AT_ONCE, 0));
+        if (thread % 2 == 0) put(&self->chunk, FM_RECORD(FM_RECORD_THREAD_END, thread + 1, 0)); /* nobody */
+        if (thread % 1000 != 0 && thread != MANY) continue;
+        assert_int_equal(bench_valgrind(self), FM_OK);
+        assert_int_equal(threads->live, AT_ONCE);
+        assert_int_equal(threads->seen, thread - FIRST + 1);
+    }
+    size_t pages = 0;
+    for (size_t i = 0; i < threads->page_count; i++) pages += threads->pages[i].slots != NULL;
+    assert_in_range(pages, 1, 2);
+    /* One that runs is over when another does; ends may be told twice. */
+    for (int i = 0; i < 2; i++) put(&self->chunk, FM_RECORD(FM_RECORD_THREAD_END, MANY, 0));
+    assert_int_equal(bench_valgrind(self), FM_OK);
+    assert_int_equal(threads->live, AT_ONCE);
+    put(&self->chunk, FM_RECORD(FM_RECORD_THREAD, MANY - 1, 0));
+    assert_int_equal(bench_valgrind(self), FM_OK);
+    assert_int_equal(threads->live, AT_ONCE - 1);
     bench_free(self);
 }
 
@@ -305,7 +336,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     gotten expected;
     gotten_create(&expected);
     uint64_t seed = 11, left_out = 0, page = 0x400;
-    static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 0, 1, 2, 4, 8, 16, 0};
+    static const unsigned sizes[] = {0, 1, 2, 4, 8, 16, 32, 0, 1, 2, 4, 8, 16, 32, 0};
     put_module(chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x440000, "/nowhere/program");
     put_stack(chunk, 2);
     put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
@@ -334,7 +365,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
             size_t row = expected.count++;
             expected.address[row] = address;
             expected.size[row] = (uint32_t)size;
-            expected.kind[row] = code < 7 ? FM_KIND_LOAD : FM_KIND_STORE;
+            expected.kind[row] = code <= FM_ACCESS_LOAD_RANGE ? FM_KIND_LOAD : FM_KIND_STORE;
             expected.site[row] = page * 4096 + place - 1;
         }
         assert_int_equal(bench_compiler(self, 2), FM_OK);
@@ -570,11 +601,17 @@ static void garbage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valgrind_blocks),         cmocka_unit_test(valgrind_threads),
-        cmocka_unit_test(tags_are_stable),         cmocka_unit_test(regions),
-        cmocka_unit_test(compiler_accesses),       cmocka_unit_test(long_ranges),
-        cmocka_unit_test(compiler_modules_change), cmocka_unit_test(heap_contexts),
-        cmocka_unit_test(damage_is_told),          cmocka_unit_test(garbage),
+        cmocka_unit_test(valgrind_blocks),
+        cmocka_unit_test(valgrind_threads),
+        cmocka_unit_test(threads_that_come_and_go),
+        cmocka_unit_test(tags_are_stable),
+        cmocka_unit_test(regions),
+        cmocka_unit_test(compiler_accesses),
+        cmocka_unit_test(long_ranges),
+        cmocka_unit_test(compiler_modules_change),
+        cmocka_unit_test(heap_contexts),
+        cmocka_unit_test(damage_is_told),
+        cmocka_unit_test(garbage),
     };
     return cmocka_run_group_tests_name("collect: decoder", tests, NULL, NULL);
 }

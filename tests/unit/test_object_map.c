@@ -497,6 +497,37 @@ static uint64_t uses_of(const fm_attribution *attribution, const char *text, uin
     return count;
 }
 
+/* Stacks of threads without end: those that come late are one object. */
+static void stacks_of_many_threads(void **state)
+{
+    (void)state;
+    enum { MANY = 200000, AT = 0x10000, SIZE = 0x1000 };
+    fm_object_map *map;
+    fm_error error;
+    uint64_t early = 0, few = 0;
+    assert_int_equal(fm_object_map_create(&map, &error), FM_OK);
+    for (uint32_t thread = 1; thread <= MANY; thread++) {
+        const uint64_t address = AT + 8;
+        const fm_late late = {.index = 0, .tag = 1 + thread % 3, .range = FM_RANGE_COLD};
+        assert_int_equal(fm_object_map_stack(map, thread, thread, AT, AT + SIZE, &error), FM_OK);
+        assert_int_equal(fm_object_map_count(map, thread, &address, &late, 1, &error), FM_OK);
+        if (thread == FM_STACKS_MOST + 10) few = fm_object_map_memory(map);
+        early += thread <= FM_STACKS_MOST;
+    }
+    assert_int_equal(fm_object_map_memory(map), few);
+    const uint32_t tags[4] = {0, 1, 2, 3}, paths[2] = {FM_NONE, 1};
+    uint64_t size, told = 0;
+    fm_attribution *attribution = empty_attribution(4, 2, 2);
+    assert_int_equal(fm_object_map_describe(map, attribution, tags, 4, paths, 2, &error), FM_OK);
+    assert_int_equal(attribution->object_count, FM_STACKS_MOST + 1);
+    assert_int_equal(uses_of(attribution, "stack of thread 1", &size), 1);
+    assert_int_equal(uses_of(attribution, "stacks of other threads", &size), MANY - early);
+    for (size_t i = 0; i < attribution->object_use_count; i++) told += attribution->object_uses[i].cold;
+    assert_int_equal(told, MANY);
+    fm_attribution_destroy(attribution);
+    fm_object_map_destroy(map);
+}
+
 /* The storage of two threads, told at made-up places: at the end of a stack, and in a block of the heap. */
 static void thread_locals_have_names(void **state)
 {
@@ -647,11 +678,11 @@ static void unmapped_data_is_nobodys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree_agrees_with_bytes),   cmocka_unit_test(tree_of_many_blocks),
-        cmocka_unit_test(ranges_agree_with_bytes),  cmocka_unit_test(map_agrees_with_list),
-        cmocka_unit_test(variables_have_names),     cmocka_unit_test(describes_into_what_is_there),
-        cmocka_unit_test(unmapped_data_is_nobodys), cmocka_unit_test(queue_does_not_grow),
-        cmocka_unit_test(thread_locals_have_names),
+        cmocka_unit_test(stacks_of_many_threads),       cmocka_unit_test(tree_agrees_with_bytes),
+        cmocka_unit_test(tree_of_many_blocks),          cmocka_unit_test(ranges_agree_with_bytes),
+        cmocka_unit_test(map_agrees_with_list),         cmocka_unit_test(variables_have_names),
+        cmocka_unit_test(describes_into_what_is_there), cmocka_unit_test(unmapped_data_is_nobodys),
+        cmocka_unit_test(queue_does_not_grow),          cmocka_unit_test(thread_locals_have_names),
     };
     return cmocka_run_group_tests_name("object map", tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include <wchar.h>
 
 #include "attribution_samples.h"
+#include "view/csv_cell.h"
 #include "view/function_name.h"
 #include "view/text.h"
 
@@ -572,6 +573,65 @@ static void csv_reads_back(void **state)
     fm_profile_destroy(profile);
 }
 
+/* Text that a terminal or a spreadsheet would carry out is text in a table. */
+static void csv_cells_do_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cell; /* as it stands there */
+    } cases[] = {
+        {"plain_name", "plain_name"},
+        {"=HYPERLINK(\"http://x\";\"y\")", "\"'=HYPERLINK(\"\"http://x\"\";\"\"y\"\")\""},
+        {"=1+1", "'=1+1"},
+        {"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"},
+        {"-[NSObject init]", "'-[NSObject init]"},
+        {"@SUM(1,2)", "\"'@SUM(1,2)\""},
+        {"\uFF1D1+1", "'\uFF1D1+1"},
+        {"operator==", "operator=="},
+        {"a-b", "a-b"},
+        {"\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"},
+        {"\x1b]0;title\a", "\\x1b]0;title\\x07"},
+        {"\t=1+1", "\\x09=1+1"},
+        {"\r=1+1", "\\x0d=1+1"},
+        {"a\r\nb", "\"a\\x0d\nb\""},
+        {"a\xc2\x9b"
+         "31m",
+         "a<U+009B>31m"},
+        {"ab\xe2\x80\xae"
+         "cd",
+         "ab<U+202E>cd"},
+        {"b\xc3\xa4r", "b\xc3\xa4r"},
+        {"\xff", "\xEF\xBF\xBD"},
+        {"", ""},
+        {" x", "\" x\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        fm_csv_write_cell(out, cases[i].text);
+        assert_int_equal(fclose(out), 0);
+        assert_string_equal(text, cases[i].cell);
+        free(text);
+    }
+    /* In every cell of a table: none begins a formula, and there is no byte that controls. */
+    fm_profile *profile = sample();
+    fm_attribution *in = profile->attribution;
+    sample_site(in, 2, 0x20, "=a\x1b[2J", "@b.c", 20, NULL, NULL, 0);
+    in->sites[2].path = 0;
+    sample_site(in, in->paths[0].call, 0x30, "=main", "a.c", 99, "+caller", "b.c", 7);
+    char *text = csv_of(profile);
+    assert_non_null(strstr(text, "'=a\\x1b[2J,'@b.c,"));
+    assert_non_null(strstr(text, "\"'=main (a.c:99) < +caller (b.c:7)\""));
+    for (const char *c = text; *c; c++) {
+        if (*c < ' ' && *c != '\n') fail_msg("byte %02x at '%s'", (unsigned)*c, c);
+        const bool begins = c == text || c[-1] == ',' || c[-1] == '\n' || (c[-1] == '"' && c[-2] == ',');
+        if (begins && strchr("=+-@", *c)) fail_msg("a cell begins with '%.20s'", c);
+    }
+    free(text);
+    fm_profile_destroy(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,6 +644,7 @@ int main(void)
         cmocka_unit_test(names_of_functions_are_shortened),
         cmocka_unit_test(texts_are_cut),
         cmocka_unit_test(csv_reads_back),
+        cmocka_unit_test(csv_cells_do_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,11 +45,11 @@ static int check_overhead(live_run *self)
 {
     const char *text = self->how->overhead;
     if (!text) return -1;
-    char *end;
-    errno = 0;
-    const double value = strtod(text, &end);
-    if (end != text && *end == '%') end++;
-    if (end == text || *end || errno || !(value > 0 && value <= 100))
+    char number[32];
+    double value;
+    const size_t length = strlen(text), digits = length && text[length - 1] == '%' ? length - 1 : length;
+    snprintf(number, sizeof number, "%.*s", (int)digits, text);
+    if (digits >= sizeof number || !cli_parse_real(number, &value) || !(value > 0 && value <= 100))
         return cli_misuse("--overhead: expected a percentage above 0 such as 2%%, found '%s'", text);
     self->options.overhead = value / 100;
     return -1;

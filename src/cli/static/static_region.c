@@ -3,6 +3,7 @@
  */
 #include "static/static_run.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static int split_parameters(cli_static_run *run, const char *all)
         *value++ = '\0';
         errno = 0;
         long long number = strtoll(value, &end, 0);
-        if (end == value || *end || errno)
+        if (end == value || *end || errno || isspace((unsigned char)value[0]))
             return cli_misuse("--param %s: expected a whole number, found '%s'", name, value);
         for (size_t i = 0; i < run->parameter_count; i++)
             if (strcmp(run->parameters[i].name, name) == 0 && run->parameters[i].value != number)

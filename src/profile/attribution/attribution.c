@@ -63,6 +63,7 @@ void *fm_attribution_grow(fm_attribution *attribution, const void *array, size_t
 fm_status fm_attribution_set_edges(fm_attribution *attribution, const uint64_t *edges, size_t count,
                                    uint64_t late_from, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     if (count == 0 || count > FM_MOST_EDGES)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected 1 to %d edges of distances, found %zu",
                        (int)FM_MOST_EDGES, count);
@@ -141,6 +142,7 @@ static fm_status add_raw(fm_range_counts *counts, fm_attribution *attribution, c
 fm_status fm_attribution_add_pairs(fm_attribution *attribution, const fm_raw_pair *raw, size_t count,
                                    const uint32_t *map, size_t map_count, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     fm_range_counts counts = {0};
     uint32_t unknown = FM_NONE;
     fm_status status = FM_OK;

@@ -116,6 +116,7 @@ static void change_rows(const numbering *n)
 
 fm_status fm_attribution_drop_unused(fm_attribution *attribution, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     const size_t sites = attribution->site_count, paths = attribution->path_count;
     numbering n = {attribution, fm_calloc(sites + 1, sizeof *n.sites), fm_calloc(paths + 1, sizeof *n.paths)};
     if (!n.sites || !n.paths) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module_name.h - how a module is called, and its functions that have no name of their own: "gawk+0x6dd58". */
+/* module_name.h - how a module is called, and its functions that have no name of their own: "gawk+0x6dd58".
+ */
 #ifndef FATHOM_PROFILE_ATTRIBUTION_MODULE_NAME_H
 #define FATHOM_PROFILE_ATTRIBUTION_MODULE_NAME_H
 

@@ -55,6 +55,7 @@ static fm_pair_error *room_for(fm_attribution *attribution, size_t more, fm_erro
 fm_status fm_attribution_add_pair_errors(fm_attribution *attribution, const fm_pair_error *raw, size_t count,
                                          const uint32_t *map, size_t map_count, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     if (count == 0) return FM_OK;
     fm_pair_error *all = room_for(attribution, count, error);
     if (!all) return FM_E_NOMEM;

@@ -25,6 +25,7 @@ static bool number_place(fm_key_table *table, fm_attribution *attribution, fm_fr
 fm_status fm_attribution_add_places(fm_attribution *attribution, const fm_frame *places, size_t count,
                                     uint32_t *sites, fm_error *error)
 {
+    FM_REQUIRE(attribution, error);
     for (size_t i = 0; i < count; i++)
         if (!places[i].file || !places[i].file[0] || !places[i].line)
             return fm_fail(error, FM_E_ARGUMENT, NULL,

@@ -399,6 +399,8 @@ static fm_status attempt(isl_ctx *ctx, const fm_region *region, const fm_region 
 fm_status fm_region_change_check(const fm_region *region, const fm_region *changed, double limit_seconds,
                                  fm_error *error)
 {
+    FM_REQUIRE(region, error);
+    FM_REQUIRE(changed, error);
     const double began = fm_now();
     if (!changed->origin || changed->statement_count != region->statement_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the second region is not a change of the first");

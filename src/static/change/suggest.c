@@ -74,6 +74,7 @@ static void look(const suggesting *self, const fm_region_node *node)
 
 fm_status fm_region_suggest(const fm_region *region, char **changes, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     size_t size;
     const suggesting self = {.region = region, .out = open_memstream(changes, &size)};
     if (!self.out) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for suggestions");

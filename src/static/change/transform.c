@@ -192,6 +192,7 @@ static fm_status make(fm_changer *self, const fm_change_step *step)
 fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
                               fm_error *error)
 {
+    FM_REQUIRE(region, error);
     size_t count;
     fm_changer self = {.variable_count = region->variable_count, .error = error};
     fm_change_step *steps = fm_calloc(FM_MOST_STEPS, sizeof *steps);

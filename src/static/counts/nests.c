@@ -91,6 +91,7 @@ fm_status fm_region_nests(const fm_region *region, double limit_seconds, const f
                           size_t pair_count, size_t edge_count, fm_nest **nests, size_t *count,
                           fm_error *error)
 {
+    FM_REQUIRE(region, error);
     *nests = NULL;
     *count = 0;
     for (const fm_region_node *node = region->body; node; node = node->next) ++*count;

@@ -123,6 +123,7 @@ static fm_status count_formulas(const fm_region *region, const fm_region_node *c
 fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts **result,
                           fm_error *error)
 {
+    FM_REQUIRE(region, error);
     fm_region_counts *counts = fm_calloc(1, sizeof *counts);
     *result = NULL;
     if (!counts) return fm_fail_memory(error, sizeof *counts, "counts");

@@ -33,6 +33,7 @@ bool fm_region_parameter_value(const fm_region *region, size_t index, int64_t *v
 
 fm_status fm_region_set_parameter(fm_region *region, const char *name, int64_t value, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     for (size_t i = 0; i < region->parameter_count; i++) {
         fm_region_parameter *parameter = &region->parameters[i];
         if (strcmp(parameter->name, name) != 0) continue;

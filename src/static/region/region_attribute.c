@@ -119,6 +119,7 @@ fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair *pairs,
                               const uint64_t *edges, size_t edge_count, uint64_t late_from,
                               fm_attribution **attribution, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     fm_attribution *made = NULL;
     const size_t tags = (size_t)region->access_count + 1;
     uint32_t *map = fm_calloc(tags, sizeof *map);

@@ -240,6 +240,7 @@ static void write_array(const writer *self, const fm_region_array *array)
 
 fm_status fm_region_write(const fm_region *region, FILE *stream, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     const writer self = {.region = region, .stream = stream};
     fputs("fathom-region 1\n", stream);
     for (size_t i = 0; i < region->file_count; i++) {

@@ -190,6 +190,7 @@ static fm_status walk(walker *self, const fm_region_node *node, fm_error *error)
 fm_status fm_region_walk(const fm_region *region, uint64_t granularity, fm_layout layout,
                          fm_region_visit visit, void *context, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     fm_placement *placement;
     fm_status status = fm_placement_create(&placement, region, granularity, layout, error);
     if (status != FM_OK) return status;

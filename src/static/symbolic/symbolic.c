@@ -227,6 +227,7 @@ static fm_status take_options(fm_symbolic *symbolic, const fm_symbolic_options *
 fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_options *given,
                                    size_t given_size, fm_symbolic **symbolic, fm_error *error)
 {
+    FM_REQUIRE(region, error);
     fm_symbolic_options options = {0};
     fm_open_class class;
     const double began = fm_now();
@@ -340,6 +341,7 @@ static fm_status check_values(const fm_symbolic *symbolic, const int64_t *values
 fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t *values,
                                      fm_symbolic_values *result, size_t result_size, fm_error *error)
 {
+    FM_REQUIRE(symbolic, error);
     fm_symbolic_values found = {.size_count = symbolic->size_count};
     int64_t x[FM_OPEN_MOST] = {0}, numbers[FM_SYMBOLIC_MOST] = {0};
     fm_status status = check_values(symbolic, values, error);

@@ -387,6 +387,7 @@ static bool is_name(const char *name)
 fm_status fm_symbolic_write_c(const fm_symbolic *symbolic, const char *path, const char *name,
                               fm_error *error)
 {
+    FM_REQUIRE(symbolic, error);
     static const char *const taken[] = {"x", "values", "failed", "counts", "divide", "larger", "smaller"};
     fm_output *output;
     if (!is_name(name))

@@ -5,6 +5,7 @@
  */
 #include "static/symbolic/symbolic.h"
 
+#include "base/error.h"
 #include "profile/json_fields.h"
 
 #include <fathom/output.h>
@@ -97,6 +98,7 @@ static void write_all(FILE *out, const fm_symbolic *symbolic)
 
 fm_status fm_symbolic_write(const fm_symbolic *symbolic, const char *path, fm_error *error)
 {
+    FM_REQUIRE(symbolic, error);
     fm_output *output;
     fm_status status = fm_output_open(&output, path, error);
     if (status != FM_OK) return status;

@@ -116,6 +116,7 @@ static fm_status read_value(const char *text, size_t at, condition *to, fm_error
         to->value *= pow(1024, (double)(unit - units) + 1);
         end++;
     }
+    if (!isfinite(to->value)) return refuse(error, text, "expected a smaller number than ", text + at);
     while (*end == ' ') end++;
     to->percent = *end == '%';
     if (to->percent) end++;
@@ -214,6 +215,7 @@ static fm_status judge_functions(fm_diff *diff, const char *text, const conditio
 
 fm_status fm_diff_condition(fm_diff *diff, const char *text, bool *holds, fm_error *error)
 {
+    FM_REQUIRE(diff, error);
     condition of = {0};
     size_t at = skip(text, 0);
     fm_diff_condition_result result = {0};

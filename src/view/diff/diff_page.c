@@ -300,6 +300,7 @@ static fm_status write_files(FILE *out, const fm_diff *diff, fm_error *error)
 
 fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, fm_error *error)
 {
+    FM_REQUIRE(diff, error);
     char text[4000];
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

@@ -101,6 +101,7 @@ static uint64_t largest_size(const fm_profile *profile)
 fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
                               size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_view_options known;
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;

@@ -300,6 +300,7 @@ static fm_status write_list(const list_view *view, fm_error *error)
 fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
                               const fm_view_options *given, size_t given_size, fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_view_options known;
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;

@@ -491,6 +491,7 @@ fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_c
                                 fm_by by, size_t most, const fm_view_options *given, size_t given_size,
                                 fm_error *error)
 {
+    FM_REQUIRE(profile, error);
     fm_view_options known;
     char why[300];
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
