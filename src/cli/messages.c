@@ -54,29 +54,10 @@ void cli_complain(const char *format, ...)
     va_end(arguments);
 }
 
-/* Whether it was said before: what is true of two processes or two granularities need be said once. */
-static bool is_known(const char *text)
-{
-    enum { MOST_NOTES = 256 };
-    static uint64_t said[MOST_NOTES];
-    static size_t count;
-    uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (; *text; text++) sum = (sum ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    for (size_t i = 0; i < count; i++)
-        if (said[i] == sum) return true;
-    if (count < MOST_NOTES) said[count++] = sum;
-    return false;
-}
-
 void cli_note(const char *format, ...)
 {
     if (cli_quiet) return;
-    char text[MOST];
     va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (is_known(text)) return;
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
@@ -98,6 +79,20 @@ void cli_explain_limit(const char *format, ...)
     va_end(arguments);
 }
 
+/* Whether it was said before: what is true of two processes or two granularities need be said once. */
+static bool is_known(const char *text)
+{
+    enum { MOST_NOTES = 256 };
+    static uint64_t said[MOST_NOTES];
+    static size_t count;
+    uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (; *text; text++) sum = (sum ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < count; i++)
+        if (said[i] == sum) return true;
+    if (count < MOST_NOTES) said[count++] = sum;
+    return false;
+}
+
 void cli_notes_open(cli_notes *notes)
 {
     *notes = (cli_notes){0};
@@ -109,7 +104,7 @@ void cli_notes_close(cli_notes *notes, bool say)
     if (!notes->stream) return;
     if (fclose(notes->stream) == 0 && say)
         for (char *rest = notes->text, *line; (line = strsep(&rest, "\n"));)
-            if (line[0] != '\0') cli_note("%s", line);
+            if (line[0] != '\0' && !is_known(line)) cli_note("%s", line);
     free(notes->text);
     *notes = (cli_notes){0};
 }

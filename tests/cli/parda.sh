@@ -30,6 +30,6 @@ try_silently 'fathom analyze short.u64 --engine parda --granularity 1,2,4 --thre
 fields p.json engine exact references distinct cold histogram
 # Far more threads than processors: ranks that only wait for each other take a minute, or five.
 fathom gen uniform --keys 5K --references 20K --seed 1 -o many.u64 --quiet
-fathom analyze many.u64 --json exact.json --quiet >/dev/null
-try_silently 'timeout 30 fathom analyze many.u64 --engine parda --threads 1024 --json p.json --quiet'
+fathom analyze many.u64 --json exact.json --force --quiet >/dev/null
+try_silently 'timeout 30 fathom analyze many.u64 --engine parda --threads 1024 --json p.json --force --quiet'
 same exact.json p.json
