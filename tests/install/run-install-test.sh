@@ -210,5 +210,23 @@ END
     make_ours && configured 0 "nothing changed since"
 }
 case_ "make configures anew after MPI or nvcc were installed" make_notices
+
+# ---- a tree that was copied with its builds ----
+
+copied() {
+    local tree=$stage/copied said
+    mkdir -p "$tree"/build "$tree"/build-asan "$tree"/build-mine "$tree"/built && cp -r Makefile scripts "$tree/" &&
+        ln -s "$tree" "$stage/link" || return 1
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" | tee "$tree/build/CMakeCache.txt" >"$tree/built/CMakeCache.txt"
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=/nowhere/any/more" >"$tree/build-asan/CMakeCache.txt"
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=$stage/link" >"$tree/build-mine/CMakeCache.txt"
+    said=$(make --no-print-directory -C "$tree" help 2>&1 >/dev/null)
+    diff - <(echo "$said") <<END || return 1
+fathom: build/ was built in $PWD; it is built anew here
+fathom: build-asan/ was built in /nowhere/any/more; it is built anew here
+END
+    [ ! -e "$tree/build" ] && [ ! -e "$tree/build-asan" ] && [ -e "$tree/build-mine" ] && [ -e "$tree/built" ]
+}
+case_ "builds that came along with a copied tree are made anew" copied
 echo "1..$number"
 [ $failed -eq 0 ]
