@@ -257,10 +257,10 @@ const fm_law *fm_law_broken(const fm_profile *profile, fm_law_scope scope, char 
 const fm_law fm_law_nested = {
     "nesting", "a block is in one that is larger, and has at most as many in it as fit", FM_LAWS_ANY, NULL};
 
-/* Not where elements may have been counted, each access for one, whatever bytes it touches. */
+/* Not elements: an access is one of these, whatever bytes it touches. */
 static bool can_nest(const fm_profile *of)
 {
-    return of->cold_known && (of->exact || of->sampling) && of->granularity > 1;
+    return of->cold_known && (of->exact || of->sampling) && of->granularity > 0 && !of->elements;
 }
 
 bool fm_footprints_nest(const fm_profile *small, const fm_profile *large, char *why, size_t size)

@@ -92,6 +92,13 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
                        "cannot merge profiles of different bounds, %" PRIu64 " and %" PRIu64 " (0: none)",
                        into->bound, from->bound);
 
+    char why[300];
+    const fm_law *broken = fm_law_broken(into, FM_LAWS_ANY, why, sizeof why);
+    if (!broken) broken = fm_law_broken(from, FM_LAWS_ANY, why, sizeof why);
+    if (broken)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "cannot merge a profile that breaks the law \"%s\" (%s): %s",
+                       broken->name, broken->says, why);
+
     fm_profile sum = *into;
     sum.name = sum.engine = sum.what_missing = NULL;
     sum.attribution = NULL;

@@ -114,7 +114,7 @@ class Builder {
         exact: true,
         granularity: 64,
         references: cold + sums.reduce((a, b) => a + b, 0),
-        distinct: cold,
+        distinct: cold + sums.reduce((a, b) => a + b, 0), // as of a phase: distances may be of any size
         cold,
         complete: true,
         lost: 0,

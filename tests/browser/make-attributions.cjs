@@ -202,14 +202,21 @@ write(
 );
 // The same program, better: what came back after 600,000 blocks now comes after 40.
 const better = program();
-better.pairs = better.pairs.map(([use, reuse, count, cold, beyond, flat]) => [
+const nearer = (row) => {
+  const [first, second, , cold, beyond, flat] = row;
+  const distances = flat.flatMap((_, i) => (i % 2 ? [] : [[EDGES[flat[i]] >= 131072 ? 40 : EDGES[flat[i]], flat[i + 1]]]));
+  return [first, second, distances, cold, beyond];
+};
+better.pairs = better.pairs.map(nearer).map(([use, reuse, distances, cold, beyond]) => [
   use,
   reuse,
-  ...Builder.counts(
-    Object.fromEntries(flat.flatMap((_, i) => (i % 2 ? [] : [[EDGES[flat[i]] >= 131072 ? 40 : EDGES[flat[i]], flat[i + 1]]]))),
-    cold,
-    beyond
-  ),
+  ...Builder.counts(Object.fromEntries(distances), cold, beyond),
+]);
+// Uses of objects are of late references alone.
+better.uses = better.uses.map(nearer).map(([object, site, distances, cold, beyond]) => [
+  object,
+  site,
+  ...Builder.counts(Object.fromEntries(distances.filter(([distance]) => distance >= better.lateFrom)), cold, beyond),
 ]);
 write('after.json', better.profile('./smooth-after', {run: Object.assign({}, run, {command: './smooth-after'})}));
 
@@ -251,7 +258,7 @@ const plain = (name, distances, cold, more) => {
       engine: 'exact',
       exact: true,
       granularity: 64,
-      distinct: cold,
+      distinct: histogram.reduce((sum, bin) => sum + bin[2], cold), // as of a phase
       cold,
       complete: true,
       lost: 0,

@@ -133,7 +133,7 @@ module.exports = (helpers) => {
         indent,
         number(part.references),
         number(part.distinct),
-        part.distinct === 10 ? '640 B' : part.distinct === 500 ? '31.3 KiB' : '62.5 KiB',
+        {20: '1.25 KiB', 1000: '62.5 KiB', 2000: '125 KiB', 3000: '188 KiB', 5000: '313 KiB'}[part.distinct],
         ...ratios(part),
       ];
       const [make, cc, ld, sh] = profile.parts;

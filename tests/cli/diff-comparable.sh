@@ -11,7 +11,7 @@ def profile(path, misses, references=20000, **more):
     near = references - misses - 5 if references else 0
     bins = [[0, 0, near], [1024, 2047, misses]] if references else []
     json.dump({"schema": "fathom-profile-1", "name": "prog", "engine": "exact", "exact": True, "granularity": 64,
-               "references": references, "distinct": 5 if references else 0, "cold": 5 if references else 0,
+               "references": references, "distinct": references, "cold": 5 if references else 0,
                "complete": True, "lost": 0, "histogram": bins, "bins": "log2",
                "caches": [{"name": "L1d", "bytes": 32768}], "run": run, **more}, open(path, "w"))
 profile("before.json", 8000)

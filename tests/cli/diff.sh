@@ -17,7 +17,7 @@ def profile(path, text, lines, near, far, hits):
     site = lambda line, function: [None, 0, None, None, 0, [function, 0, line, 1]]
     pairs = [[0, 0, near, 0, 0, [2, near]], [1, 1, far, 0, 0, [3, far]], [2, 2, hits, 0, 0, [0, hits]], [None, 2, 100, 100, 0, []]]
     json.dump({"schema": "fathom-profile-1", "name": "prog", "engine": "exact", "exact": True, "granularity": 64,
-               "references": near + far + hits + 100, "distinct": 100, "cold": 100, "complete": True, "lost": 0,
+               "references": near + far + hits + 100, "distinct": near + far + hits + 100, "cold": 100, "complete": True, "lost": 0,
                "histogram": [[0, 0, hits], [1024, 2047, near], [32768, 65535, far]], "bins": "log2",
                "caches": [{"name": "L1d", "bytes": 32768}, {"name": "L2", "bytes": 1048576}],
                "attribution": {"edges": [0, 512, 1024, 16384], "late_from": 512, "strings": ["/src/a.c", "walk", "scan", "main"],

@@ -15,7 +15,7 @@ try 'fathom report -o page.html'
 printf 'first_line\nsecond_line\n' >a.c
 cat >code.json <<'END'
 {"schema": "fathom-profile-1", "name": "prog", "engine": "exact", "exact": true, "granularity": 64, "references": 150,
- "distinct": 50, "cold": 50, "complete": true, "lost": 0, "histogram": [[0, 0, 40], [700, 700, 60]], "bins": "exact",
+ "distinct": 99, "cold": 50, "complete": true, "lost": 0, "histogram": [[0, 0, 40], [700, 700, 60]], "bins": "exact",
  "run": {"command": "./prog", "collector": "valgrind", "ending": "exited with 0", "exit_code": 0, "seconds": 1},
  "attribution": {"late_from": 512, "edges": [0, 1, 512, 1024], "strings": ["main", "/build/elsewhere/a.c"],
   "modules": [{"path": "/no/such/prog", "bias": 0}],

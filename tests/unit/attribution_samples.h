@@ -121,7 +121,8 @@ static inline fm_profile *sample_attributed(fm_attribution *attribution)
         for (size_t j = 0; j < pair->bin_count; j++)
             counts[fm_bins_index(FM_BINS_LOG2, pair->bins[j].lo)] += pair->bins[j].count;
     }
-    made->distinct = made->cold;
+    /* As of a phase: what it touches first is not all that it touches, and distances may be of any size. */
+    made->distinct = made->references;
     made->distances.bins = calloc(65, sizeof(fm_bin));
     SAMPLE_REQUIRE(made->distances.bins);
     for (size_t i = 0; i < 65; i++)

@@ -353,7 +353,7 @@ static void the_file_is_what_the_documentation_says(void **state)
 
 static const char good[] =
     "{\"schema\":\"fathom-profile-1\",\"engine\":\"exact\",\"exact\":true,\"granularity\":64,"
-    "\"references\":10,\"distinct\":2,\"cold\":2,\"histogram\":[[0,0,3],[5,5,5]],"
+    "\"references\":10,\"distinct\":8,\"cold\":2,\"histogram\":[[0,0,3],[5,5,5]],"
     "\"complete\":true,\"lost\":0,\"run\":{\"command\":\"./x\",\"exit_code\":0,\"seconds\":1.5e0},"
     "\"attribution\":{\"late_from\":4,\"edges\":[0,1,4],\"strings\":[\"f\",\"a.c\"],"
     "\"modules\":[{\"path\":\"p\"}],\"sites\":[[0,16,null,null,0,[0,1,7,0]],[0,32,0,0,4,[]]],\"paths\":[["

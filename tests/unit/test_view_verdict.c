@@ -81,9 +81,9 @@ static fm_profile *sample(void)
     sample_pair(made, 4, 4, sample_range(512), 300);
     sample_pair(made, 5, 5, sample_range(512), 100);
     sample_pair(made, 3, 3, sample_range(1), 5400);
-    const fm_bin near[] = {{1024, 2047, 3000}}, far[] = {{32768, 65535, 1000}};
-    const fm_object_use uses[] = {{0, 0, 3000, 0, 0, 1, near}, {1, 2, 1200, 200, 0, 1, far}};
-    sample_uses(made, uses, 2);
+    const fm_bin near[] = {{1024, 2047, 1500}}, far[] = {{32768, 65535, 1000}};
+    const fm_object_use uses[] = {{0, 0, 1500, 0, 0, 1, near}, {0, 1, 1500, 0, 0, 1, near}, {1, 2, 1200, 200, 0, 1, far}};
+    sample_uses(made, uses, 3);
     fm_profile *profile = sample_attributed(made);
     profile->name = strdup("/home/you/prog");
     profile->run = calloc(1, sizeof *profile->run);
@@ -98,7 +98,7 @@ static void every_level_is_told(void **state)
     fm_profile *profile = sample();
     char *text = shown(profile, FM_BY_LINE, 10, 80);
     fits(text, 80);
-    ORDER(text, "prog exited with 0: 10.0 k references to 12.5 KiB, every one seen, exact\n");
+    ORDER(text, "prog exited with 0: 10.0 k references to 625 KiB, every one seen, exact\n");
     /* L1d: 3000 + 1000 + 400 late and 200 first; L2: 1000 and 200; L3: 200 first touches. */
     ORDER(text, "cache", "most of them at", "\nL1d ", "32 KiB", "4.60 k", "46.0 %", "96 %", "4 %",
           "solve.cc:10, solve.cc:20\n", "L2 ", "1.25 MiB", "1.20 k", "12.0 %", "83 %", "17 %",
