@@ -149,6 +149,12 @@ static uint64_t room_of_object(const fm_object *object, uint64_t granularity)
     return 2 * room;
 }
 
+/* The processes that a sum is of: each has a variable of its own. */
+static uint64_t processes_of(const fm_profile *of)
+{
+    return of->part_count > 0 ? of->part_count : 1;
+}
+
 static bool objects_hold(const fm_profile *of, char *why, size_t size)
 {
     const fm_attribution *at = of->attribution;
@@ -159,7 +165,8 @@ static bool objects_hold(const fm_profile *of, char *why, size_t size)
     for (size_t i = 0; i < at->object_use_count; i++)
         cold[at->object_uses[i].object] += at->object_uses[i].cold;
     for (size_t i = 0; i < at->object_count && holds; i++) {
-        const uint64_t room = room_of_object(&at->objects[i], of->granularity);
+        uint64_t room = room_of_object(&at->objects[i], of->granularity);
+        if (__builtin_mul_overflow(room, processes_of(of), &room)) room = UINT64_MAX;
         if (cold[i] > room)
             holds = tell_why(why, size,
                              "%" PRIu64 " blocks of object %zu, whose %" PRIu64
