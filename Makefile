@@ -15,6 +15,9 @@ BUILD := build
 STAMPS := $(BUILD)/.dependencies
 export JOBS
 
+# Builds that came along with a copy of the tree are of no use (said on standard error).
+_ := $(shell scripts/moved-builds.sh)
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 # apt-get and the generator of the build each want to be alone, also where make is called with -j; compilers run

@@ -13,7 +13,7 @@
 set -euo pipefail
 
 # One line each: group; what must be there (command:NAME, module:NAME, any:NAME|NAME…, file:PATH, header:PATH of LLVM,
-# or fuzzer: for clang's libFuzzer); Debian package.
+# plugin:HEADER of gcc, or fuzzer: for clang's libFuzzer); Debian package.
 requirements='
 build command:gcc gcc
 build file:/usr/include/stdio.h libc6-dev
@@ -32,6 +32,7 @@ parts command:valgrind valgrind
 parts file:/usr/include/valgrind/pub_tool_basics.h valgrind
 parts header:Zydis/Zydis.h libzydis-dev
 parts header:perfmon/pfmlib_perf_event.h libpfm4-dev
+parts plugin:gcc-plugin.h gcc-12-plugin-dev
 parts command:scdoc scdoc
 parts header:clang-c/Index.h libclang-dev
 check module:jansson libjansson-dev
@@ -69,6 +70,7 @@ present() {
     module) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
     file) [ -e "$name" ] ;;
     header) compgen -G "/usr/lib/llvm-*/include/$name" >/dev/null || [ -e "/usr/include/$name" ] || [ -e "/usr/local/include/$name" ] ;;
+    plugin) compgen -G "/usr/lib/gcc/*/*/plugin/include/$name" >/dev/null ;;
     any)
         for choice in ${name//|/ }; do
             command -v "$choice" >/dev/null && return 0

@@ -8,6 +8,14 @@ manifest=$build/install_manifest.txt
 made=$build/install_directories.txt
 where=$destination$prefix
 
+# What is to be copied is written into the build by its place: that of a copied tree would install the original's files,
+# and write into it.
+home=$(sed -n 's/^CMAKE_CACHEFILE_DIR:INTERNAL=//p' "$build/CMakeCache.txt")
+if [ "$(realpath -m "$home")" != "$(realpath "$build")" ]; then
+    echo "fathom: $build was made as $home, and copied or moved here: remove it and run make again" >&2
+    exit 1
+fi
+
 # A manifest of another user (after sudo make install) cannot be written over, but taken away.
 before=$(mktemp)
 trap 'rm -f "$before"' EXIT

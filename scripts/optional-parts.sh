@@ -14,6 +14,10 @@ done
 for header in /usr/include/perfmon/pfmlib.h /usr/local/include/perfmon/pfmlib.h; do
     [ ! -e "$header" ] || echo "libpfm4 $header"
 done
+# Nor have the headers for plug-ins of gcc.
+for header in /usr/lib/gcc/*/*/plugin/include/gcc-plugin.h; do
+    [ ! -e "$header" ] || echo "gcc-plugin $header"
+done
 # libclang has no pkg-config file: its headers, of any version.
 for headers in /usr/lib/llvm-*/include/clang-c /usr/include/clang-c /usr/local/include/clang-c; do
     [ ! -d "$headers" ] || echo "libclang $headers"

@@ -28,6 +28,7 @@ case "$# ${1:-}" in
     exit 2
     ;;
 esac
+scripts/moved-builds.sh
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"

@@ -36,11 +36,12 @@ typedef struct fm_analyzer_options {
     uint64_t seed;       /* of the hash table; 0: a random one. Results never depend on it */
     const char *isa;     /* NULL: the best this machine has; "avx512", "avx2", "portable" */
     /*
-     * Threads that count, the one that feeds among them; 0: 1. Results never depend on it. One thread does
-     * all where several make no sense: for short traces, and with engines other than "exact", "parda" and
-     * "hp-rda". Several take more memory, up to a quarter of what is free. For distances in order, time
-     * distances, attribution, and under max_memory, they count only what fm_analyze lets them read for
-     * themselves; and several of these together, or times with a bound or FM_BINS_EXACT, one thread counts.
+     * Threads that count, the one that feeds among them, at most 4096; 0: 1. Results never depend on it. One
+     * thread does all where several make no sense: for short traces, and with engines other than "exact",
+     * "parda" and "hp-rda". Several take more memory, up to a quarter of what is free. For distances in
+     * order, time distances, attribution, and under max_memory, they count only what fm_analyze lets them
+     * read for themselves; and several of these together, or times with a bound or FM_BINS_EXACT, one thread
+     * counts.
      */
     unsigned threads;
     /*

@@ -264,7 +264,9 @@ FM_API double fm_object_use_misses(const fm_object_use *use, uint64_t blocks); /
 /*
  * Fills in frames and symbols of all sites, and names of global variables, from the modules' ELF and DWARF
  * (libdw). What cannot be resolved stays empty; notes (may be NULL) gets one line for each module that
- * had no debug information or whose file has changed since, with what to do about it.
+ * had no debug information or whose file has changed since, with what to do about it. libdw does not survive
+ * every lack of memory: it runs in a child process that is forked and waited for here. Where that ends early,
+ * names are missing and a note says so.
  */
 FM_API fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error);
 

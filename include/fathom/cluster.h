@@ -68,7 +68,7 @@ typedef struct fm_cluster_work {
     const char *engine_options;       /* as in fm_analyzer_options, and so are … */
     uint64_t bound;
     fm_bins bins;
-    unsigned threads; /* of each rank; at least 1 */
+    unsigned threads; /* of each rank; 0: 1 */
     const char *isa;
     uint64_t seed;               /* … these two */
     const uint64_t *granularity; /* one profile for each; none: 64 for memory addresses, 1 for keys */

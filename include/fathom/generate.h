@@ -18,7 +18,7 @@ typedef struct fm_generator_options {
     uint64_t keys;       /* M: keys are 0 … M−1 */
     uint64_t references; /* N */
     uint64_t seed;
-    double skew; /* Zipf exponent, > 0; used by zipf only */
+    double skew; /* Zipf exponent, 0.001 to 16; used by zipf only; 0: 0.99 */
 } fm_generator_options;
 
 typedef struct fm_generator fm_generator;

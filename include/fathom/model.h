@@ -58,7 +58,9 @@ FM_API void fm_curve_clear(fm_curve *curve);
  * probability that fewer than `ways` of the d blocks fell into its set. */
 FM_API double fm_profile_misses_associative(const fm_profile *profile, uint64_t sets, uint64_t ways);
 
-/* Data and unified caches of this machine, smallest level first, read through hwloc. */
+/* Data and unified caches of this machine, smallest level first: those of the first processor that this
+ * process may use, as the kernel tells them; by hwloc where it does not, and of another machine where hwloc
+ * is told so (HWLOC_XMLFILE, HWLOC_SYNTHETIC). */
 FM_API fm_status fm_machine_caches(fm_cache *caches, size_t capacity, size_t *count, fm_error *error);
 
 /* Edges for attribution: 0, the powers of two, and the caches' sizes in blocks of `granularity` bytes,

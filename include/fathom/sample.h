@@ -256,7 +256,7 @@ FM_API void fm_estimate_destroy(fm_estimate *estimate);
  */
 typedef struct fm_virtual_sampler_options {
     uint64_t granularity; /* for the samples it makes; 0: 1 */
-    uint64_t period;      /* references from sample to sample in the mean; at least 1 */
+    uint64_t period;      /* references from sample to sample in the mean; 0: 65536 */
     unsigned registers;   /* 1 to FM_MOST_REGISTERS; 0: 4 */
     bool plain_reservoir; /* the paper's reservoir; false: the capped one */
     bool even;   /* each period is the same; false: between a half and three halves of it, at random */

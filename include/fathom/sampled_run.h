@@ -58,10 +58,10 @@ typedef struct fm_sampled_run_options {
     double overhead; /* share of the program's own time that sampling may take, in it and in this process
                         until it ends; 0: no limit, where rate or period is given, else 0.02 */
     const uint64_t *granularities; /* powers of two */
-    size_t granularity_count;
-    bool follow_children; /* processes that it starts, too */
-    bool signals;         /* pass SIGINT, SIGTERM and SIGHUP on to the program, and end in order */
-    bool no_watches;      /* no debug registers: nothing is known beyond the bursts */
+    size_t granularity_count;      /* 0: one, of 64 */
+    bool follow_children;          /* processes that it starts, too */
+    bool signals;                  /* pass SIGINT, SIGTERM and SIGHUP on to the program, and end in order */
+    bool no_watches;               /* no debug registers: nothing is known beyond the bursts */
     double limit_seconds; /* take samples for so long, then let the program run on; 0: until it ends */
     uint64_t seed;
     bool objects;    /* find out whose data is used: heap blocks, variables, stacks */

@@ -117,6 +117,8 @@ static bool for_several_threads(const fm_analyzer_options *options)
     return options->threads > 1 && !(edges && limited);
 }
 
+enum { MOST_THREADS = 4096 };
+
 fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *given,
                                    size_t given_size, fm_error *error)
 {
@@ -128,6 +130,13 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
     const char *name = options->engine ? options->engine : "exact";
     const fm_engine_ops *ops = fm_engine_find(name);
     if (!ops) return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no engine '%s'", name);
+    status = fm_check_choice(options->bins, FM_BINS_EXACT, "fm_analyzer_options.bins", error);
+    if (status == FM_OK)
+        status = fm_check_choice(options->threads, MOST_THREADS, "fm_analyzer_options.threads", error);
+    if (status != FM_OK) return status;
+    if (options->edge_count > 0 && !options->edges)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "fm_analyzer_options.edge_count is %zu, and there are no edges", options->edge_count);
     if (options->bound && ops->info.unbounded)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' takes no bound", name);
     if ((options->time_distances || options->edges) && ops->info.histogram_only)
@@ -242,9 +251,9 @@ fm_status fm_analyzer_set_late_sink(fm_analyzer *analyzer, uint32_t from, fm_lat
 
 fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *count, fm_error *error)
 {
-    FM_REQUIRE(analyzer, error);
     *pairs = NULL;
     *count = 0;
+    FM_REQUIRE(analyzer, error);
     if (!analyzer->attributing)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs are counted only where edges were given");
     fm_status status = fm_analyzer_flush(analyzer, error);
@@ -255,9 +264,9 @@ fm_status fm_analyzer_pairs(fm_analyzer *analyzer, fm_raw_pair **pairs, size_t *
 
 fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_error *error)
 {
+    *result = NULL;
     FM_REQUIRE(analyzer, error);
     const fm_engine_ops *ops = analyzer->ops;
-    *result = NULL;
     /* What is pending is part of what is known. */
     fm_status status = fm_analyzer_flush(analyzer, error);
     if (status == FM_OK) status = fm_analyzer_join(analyzer, error);

@@ -250,6 +250,8 @@ fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_opt
     const fm_pipeline_options *options = &known;
     *pipeline = NULL;
     fm_status taken = fm_sized_read(&known, sizeof known, given, given_size, "fm_pipeline_options", error);
+    if (taken == FM_OK)
+        taken = fm_check_choice((long long)options->in_caller, 1, "fm_pipeline_options.in_caller", error);
     if (taken != FM_OK) return taken;
     const size_t workers = options->threads > 1 && !options->in_caller ? options->threads - 1 : 0;
     if (workers > MOST_WORKERS || options->label_size > MOST_LABEL)

@@ -118,6 +118,13 @@ fm_status fm_fail_null(fm_error *error, const char *function, const char *argume
     static const char behind[] = "_sized"; /* callers do not see that */
     const size_t length = strlen(function), extra = sizeof behind - 1;
     const bool sized = length > extra && strcmp(function + length - extra, behind) == 0;
-    return fm_fail(error, FM_E_ARGUMENT, NULL, "%.*s: `%s` is NULL", (int)(length - (sized ? extra : 0)), function,
-                   argument);
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "%.*s: `%s` is NULL", (int)(length - (sized ? extra : 0)),
+                   function, argument);
+}
+
+fm_status fm_check_choice(long long value, long long most, const char *member, fm_error *error)
+{
+    if (value >= 0 && value <= most) return FM_OK;
+    return fm_fail(error, FM_E_ARGUMENT, NULL, "%s: there is no value %lld; expected 0 to %lld", member,
+                   value, most);
 }

@@ -19,11 +19,14 @@ fm_status fm_fail_io(fm_error *error, const char *path, const char *verb, int er
 
 /* FM_E_ARGUMENT: the function was given NULL for that argument. */
 fm_status fm_fail_null(fm_error *error, const char *function, const char *argument);
-/* At the beginning of every exported function that returns a status, for each handle and profile that it takes:
- * fathom.h promises it, and tests/install/null-handles.py looks. */
+/* At the beginning of every exported function that returns a status, for each handle and profile that it
+ * takes: fathom.h promises it, and tests/install/null-handles.py looks. */
 #define FM_REQUIRE(argument, error)                                                                          \
     do {                                                                                                     \
         if (!(argument)) return fm_fail_null(error, __func__, #argument);                                    \
     } while (0)
+
+/* FM_E_ARGUMENT where a member of options (fm_analyzer_options.bins) is none of the values 0 to `most`. */
+fm_status fm_check_choice(long long value, long long most, const char *member, fm_error *error);
 
 #endif

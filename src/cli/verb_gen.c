@@ -99,6 +99,7 @@ int cli_verb_gen(int argc, char **argv)
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
     if (!options.output) return cli_misuse("say where to write with -o TRACE");
+    if (options.stream.skew == 0) return cli_misuse("--skew: expected 0.001 to 16, found 0");
     if (references == UINT64_MAX) return cli_misuse("say how many references to write with --references N");
     if ((code = cli_check_level(options.level, false, &options.writing_level)) >= 0) return code;
     options.stream.pattern = argv[1];

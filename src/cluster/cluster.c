@@ -366,7 +366,9 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
     if (status == FM_OK && work.listener)
         status = fm_sized_read(&listener, sizeof listener, work.listener, listener_size,
                                "fm_cluster_listener", error);
+    if (status == FM_OK) status = fm_check_choice(work.bins, FM_BINS_EXACT, "fm_cluster_work.bins", error);
     if (status != FM_OK) return status;
+    if (work.threads == 0) work.threads = 1;
     work.reading = &reading;
     if (work.listener) work.listener = &listener;
     return analyze(cluster, &work, profiles, memory_addresses, error);

@@ -9,6 +9,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "cluster/local_transport.h"
 #include "cluster/parda.h"
 #include "cluster/rank_threads.h"
@@ -53,13 +54,23 @@ static fm_status create_teams(fm_parda_ranks *ranks, const fm_engine_options *op
     return status;
 }
 
+/* In each phase every rank hears from every other: more of them than there are processors only wait for each
+ * other, 1024 on two processors for a minute. So many on few are no slower than one. */
+static uint32_t ranks_within(unsigned threads)
+{
+    enum { ANYWHERE = 64 };
+    const unsigned processors = fm_processors_usable(), most = processors > ANYWHERE ? processors : ANYWHERE;
+    if (threads == 0) return 1;
+    return threads < most ? threads : most;
+}
+
 fm_status fm_parda_ranks_create(fm_parda_ranks **result, const fm_engine_options *options, fm_bins bins,
                                 fm_error *error)
 {
     *result = NULL;
     fm_parda_ranks *ranks = fm_calloc(1, sizeof *ranks);
     if (!ranks) return fm_fail_memory(error, sizeof *ranks, "the ranks");
-    ranks->count = options->threads ? options->threads : 1;
+    ranks->count = ranks_within(options->threads);
     ranks->bound = options->bound;
     ranks->phase = fm_parda_share * ranks->count;
     fm_status status = FM_OK;

@@ -50,10 +50,20 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
     *collection = NULL;
     fm_collect_options known;
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_collect_options", error);
+    if (status == FM_OK)
+        status =
+            fm_check_choice(known.collector, FM_COLLECTOR_COMPILER, "fm_collect_options.collector", error);
     if (status != FM_OK) return status;
     const fm_collect_options *options = &known;
     if (!options->command || !options->command[0])
         return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no program to run");
+    if (!(options->limit_seconds >= 0))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "fm_collect_options.limit_seconds is below 0");
+    const unsigned columns =
+        FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE | FM_COLUMN_TAG;
+    if (options->columns & ~columns)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "fm_collect_options.columns: there are no columns 0x%x",
+                       options->columns & ~columns);
     if (options->no_loads && options->no_stores)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "neither loads nor stores: nothing is left to collect");
     fm_collection *self = fm_calloc(1, sizeof *self);

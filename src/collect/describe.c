@@ -312,10 +312,10 @@ static fm_status describe_sites(places *at, const fm_code *code, bool paths, siz
 fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_attribution *attribution,
                                  const uint32_t **map, size_t *map_count, fm_error *error)
 {
-    FM_REQUIRE(collection, error);
-    FM_REQUIRE(attribution, error);
     *map = NULL;
     *map_count = 0;
+    FM_REQUIRE(collection, error);
+    FM_REQUIRE(attribution, error);
     if (process >= collection->process_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no process %zu", process);
     fm_process *from = collection->processes[process];

@@ -35,7 +35,7 @@ fm_status fm_tally_reserve(fm_tally *tally, uint64_t end, fm_error *error)
     if (tally->bins != FM_BINS_EXACT || end <= tally->capacity) return FM_OK;
     uint64_t capacity = tally->capacity;
     while (capacity < end && capacity <= SIZE_MAX / 16 / sizeof(uint64_t)) capacity += capacity / 2;
-    if (capacity < end) return fm_fail_memory(error, UINT64_MAX, "the histogram (--bins exact)");
+    if (capacity < end) return fm_fail_memory(error, UINT64_MAX, "the histogram of single distances");
     if (tally->max_memory && capacity * sizeof(uint64_t) > tally->max_memory)
         return fm_fail(error, FM_E_LIMIT, NULL,
                        "the histogram's share of the memory limit, %" PRIu64
@@ -43,7 +43,7 @@ fm_status fm_tally_reserve(fm_tally *tally, uint64_t end, fm_error *error)
                        tally->max_memory, capacity * (uint64_t)sizeof(uint64_t));
     uint64_t *grown =
         fm_pages_resize(tally->counts, tally->capacity * sizeof(uint64_t), capacity * sizeof(uint64_t));
-    if (!grown) return fm_fail_memory(error, capacity * sizeof(uint64_t), "the histogram (--bins exact)");
+    if (!grown) return fm_fail_memory(error, capacity * sizeof(uint64_t), "the histogram of single distances");
     tally->counts = grown;
     tally->capacity = capacity;
     return FM_OK;

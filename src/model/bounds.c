@@ -170,9 +170,9 @@ static fm_status span_lines(fm_bounds *made, fm_error *error)
 fm_status fm_machine_bound(const fm_machine *machine, const fm_profile *profile, const fm_nest *nests,
                            size_t count, const uint64_t *edges, fm_bounds **bounds, fm_error *error)
 {
+    *bounds = NULL;
     FM_REQUIRE(machine, error);
     FM_REQUIRE(profile, error);
-    *bounds = NULL;
     fm_status status = check_levels(machine, profile, nests, count, edges, error);
     if (status != FM_OK) return status;
     fm_bounds *made = fm_calloc(1, sizeof *made);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.c - the caches of this machine, as hwloc sees them.
+ * machine.c - the caches of this machine, as the kernel tells them, or as hwloc sees them where it does not.
  *
  * hwloc's own environment variables are honoured (HWLOC_XMLFILE, HWLOC_SYNTHETIC), so that another
  * machine can be asked about, and tests know what to expect. Of several caches of one level, the first one in
@@ -9,6 +9,7 @@
 #include <fathom/model.h>
 
 #include "base/error.h"
+#include "model/machine_sysfs.h"
 
 #include <errno.h>
 #include <hwloc.h>
@@ -33,7 +34,8 @@ fm_status fm_machine_caches(fm_cache *caches, size_t capacity, size_t *count, fm
 {
     static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
                                               HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE};
-    *count = 0;
+    *count = fm_hwloc_is_told() ? 0 : fm_sysfs_caches("", fm_first_processor(), caches, capacity);
+    if (*count > 0) return FM_OK;
     hwloc_topology_t topology;
     errno = 0;
     if (hwloc_topology_init(&topology) != 0)

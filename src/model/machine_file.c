@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text_file.h"
+#include "model/machine_sysfs.h"
 
 #include <hwloc.h>
 #include <math.h>
@@ -268,8 +269,7 @@ void fm_machine_destroy(fm_machine *machine)
 
 /* ---- this machine ---- */
 
-/* The processor's name, where hwloc has one. */
-static void find_name(fm_machine *machine)
+static void ask_hwloc_name(fm_machine *machine)
 {
     hwloc_topology_t topology;
     const char *name = NULL;
@@ -277,10 +277,18 @@ static void find_name(fm_machine *machine)
     if (hwloc_topology_load(topology) == 0) {
         hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
         if (package) name = hwloc_obj_get_info_by_name(package, "CPUModel");
-        for (size_t i = 0; name && name[i] && i + 1 < sizeof machine->name; i++)
-            machine->name[i] = name[i] == '"' || (unsigned char)name[i] < ' ' ? ' ' : name[i];
+        if (name) snprintf(machine->name, sizeof machine->name, "%s", name);
     }
     hwloc_topology_destroy(topology);
+}
+
+/* The processor's name, where it is known. */
+static void find_name(fm_machine *machine)
+{
+    if (fm_hwloc_is_told() || !fm_cpuinfo_name("", machine->name, sizeof machine->name))
+        ask_hwloc_name(machine);
+    for (char *at = machine->name; *at; at++)
+        if (*at == '"' || (unsigned char)*at < ' ') *at = ' ';
 }
 
 fm_status fm_machine_this(fm_machine **machine, fm_error *error)

@@ -45,8 +45,8 @@ static fm_status start_level(fm_phase_counter *counter, size_t count, fm_trace_p
 fm_status fm_phase_counter_create(fm_phase_counter **counter, fm_phases *phases, uint64_t granularity,
                                   fm_error *error)
 {
-    FM_REQUIRE(phases, error);
     *counter = NULL;
+    FM_REQUIRE(phases, error);
     if (phases->inner_count >= FM_MOST_PHASE_LEVELS)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected at most %d levels of phases, found %zu",
                        FM_MOST_PHASE_LEVELS, phases->inner_count + 1);
@@ -215,8 +215,8 @@ fm_profile **fm_phase_counter_take(fm_phase_counter *counter, unsigned number)
 fm_status fm_phase_counter_finish(fm_phase_counter *counter, double alike, fm_profile ***profiles,
                                   fm_error *error)
 {
-    FM_REQUIRE(counter, error);
     *profiles = NULL;
+    FM_REQUIRE(counter, error);
     fm_status status = FM_OK;
     for (size_t i = 0; i < counter->level_count && status == FM_OK; i++)
         status = finish_level(counter, &counter->levels[i], i + 1, alike, error);

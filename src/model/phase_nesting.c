@@ -168,10 +168,10 @@ static fm_status nest(nesting *self, bool at_peaks, uint64_t references, fm_erro
 fm_status fm_phases_create_nested(fm_phases **phases, fm_phase_finder *finder, const fm_sampler *sampler,
                                   uint64_t threshold, bool at_peaks, uint64_t references, fm_error *error)
 {
+    *phases = NULL;
     FM_REQUIRE(finder, error);
     FM_REQUIRE(sampler, error);
     nesting self = {.width = finder->windows.width};
-    *phases = NULL;
     fm_status status = fm_phase_finder_leaves(finder, &self.leaves, &self.count, error);
     if (status == FM_OK) status = fm_phases_create_samples(&self.phases, sampler, threshold, error);
     if (status != FM_OK) return status;

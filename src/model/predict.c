@@ -107,8 +107,10 @@ static fm_status state_incompleteness(fm_profile *profile, const fm_model *model
 fm_status fm_model_predict(const fm_model *model, double size, fm_bins bins, fm_profile **profile,
                            fm_error *error)
 {
-    FM_REQUIRE(model, error);
     *profile = NULL;
+    FM_REQUIRE(model, error);
+    const fm_status known = fm_check_choice(bins, FM_BINS_EXACT, "bins", error);
+    if (known != FM_OK) return known;
     if (!(size >= 1 && size < 0x1p60))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "expected a size of the data from 1 to 2^60, found %g",
                        size);

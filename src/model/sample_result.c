@@ -46,6 +46,8 @@ static fm_status check_choice(making *self, fm_error *error)
     if (!self->shen && strcmp(conversion, "aet") != 0)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no conversion '%s'", conversion);
     options->conversion = self->shen ? "shen" : "aet";
+    const fm_status known = fm_check_choice(options->bins, FM_BINS_EXACT, "fm_estimate_options.bins", error);
+    if (known != FM_OK) return known;
     if (options->bins != FM_BINS_LOGLINEAR && options->bins != FM_BINS_LOG2)
         return fm_fail(error, FM_E_UNSUPPORTED, NULL, "an estimate has no bins of single distances");
     if (options->blocks == 0) options->blocks = BLOCKS;
@@ -352,8 +354,8 @@ static fm_status make(making *self, fm_error *error)
 fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
                                    const fm_estimate_options *given, size_t given_size, fm_error *error)
 {
-    FM_REQUIRE(samples, error);
     *estimate = NULL;
+    FM_REQUIRE(samples, error);
     making self = {.samples = samples};
     fm_status status =
         fm_sized_read(&self.options, sizeof self.options, given, given_size, "fm_estimate_options", error);

@@ -62,14 +62,17 @@ _Static_assert((int)FM_MOST_REGISTERS == (int)FM_RESERVOIR_MOST, "the reservoir 
 
 /* ---- creating ---- */
 
+enum { USUAL_PERIOD = 1 << 16 };
+
 static fm_status check_options(fm_virtual_sampler_options *options, fm_error *error)
 {
+    if (options->period == 0) options->period = USUAL_PERIOD;
     if (options->registers == 0) options->registers = 4;
     if (options->burst_steps == 0) options->burst_steps = 1;
     if (options->burst_length == 0) options->burst_length = BURST_LENGTH;
     if (options->bursts || options->plain_reservoir) options->again = 0;
     if (options->bursts) options->stratified = 0;
-    if (options->period == 0 || options->period >= UINT64_C(1) << 60)
+    if (options->period >= UINT64_C(1) << 60)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "a period of %" PRIu64 ": expected 1 to 2^60 - 1 references", options->period);
     if (options->registers > FM_MOST_REGISTERS)
@@ -412,8 +415,8 @@ fm_status fm_virtual_sampler_feed(fm_virtual_sampler *sampler, const uint64_t *b
 
 fm_status fm_virtual_sampler_finish(fm_virtual_sampler *sampler, fm_samples **samples, fm_error *error)
 {
-    FM_REQUIRE(sampler, error);
     *samples = NULL;
+    FM_REQUIRE(sampler, error);
     fm_status status = FM_OK;
     if (sampler->burst.running && sampler->clock > sampler->burst.at)
         status = end_burst(sampler, sampler->clock - sampler->burst.at, error);

@@ -60,7 +60,7 @@ fm_status fm_sampled_run_choose(fm_sampled_run *run, fm_error *error)
     if (!plan(options, &made)) {
         if (options->method == FM_SAMPLED_RUN_PMU)
             return fm_fail(error, FM_E_UNSUPPORTED, NULL,
-                           "performance counters cannot be used: %s. Without them: --method software",
+                           "performance counters cannot be used: %s. Without them: the method software",
                            made.why);
         fm_sampled_run_note(run, "sampled without performance counters: %s", made.why);
         return FM_OK;
@@ -68,7 +68,7 @@ fm_status fm_sampled_run_choose(fm_sampled_run *run, fm_error *error)
     if (options->method == FM_SAMPLED_RUN_ANY && has_larger_blocks(options)) {
         fm_sampled_run_note(
             run, "sampled without performance counters, which watch single words and would miss other "
-                 "uses of a block (--method pmu uses them, -g 8 is about words)");
+                 "uses of a block (the method pmu uses them, the granularity 8 is about words)");
         return FM_OK;
     }
     fm_sample_session *session = run->memory.session;

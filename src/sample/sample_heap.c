@@ -5,6 +5,7 @@
  */
 #include "sample/sampled_run_state.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -85,6 +86,7 @@ static fm_status look_at_processes(fm_sampled_run *run, fm_error *error)
         if (status == FM_OK)
             status = fm_sampled_memory_limit(&process->memory,
                                              __atomic_load_n(&shared->heap_limit, __ATOMIC_ACQUIRE), error);
+        if (status == FM_OK) status = fm_sampled_memory_settle(&process->memory, fm_now(), error);
     }
     return status;
 }

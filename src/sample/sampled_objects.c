@@ -24,6 +24,9 @@ enum {
     PRUNE_FROM = 4096,
 };
 static const double STACKS_SECONDS = 0.1;
+/* Bursts arrive a tenth of a second after they ended, or some, where nobody stopped their thread meanwhile.
+ */
+static const double SETTLED_SECONDS = 5;
 
 static fm_status no_memory(fm_error *error)
 {
@@ -192,6 +195,15 @@ fm_status fm_sampled_memory_limit(fm_sampled_memory_of *memory, uint64_t limit, 
         memory->living--;
         status = fm_object_map_free(memory->map, memory->time, address, error);
     }
+    return status;
+}
+
+fm_status fm_sampled_memory_settle(fm_sampled_memory_of *memory, double now, fm_error *error)
+{
+    if (!memory->map || now < memory->settled_next) return FM_OK;
+    fm_status status = fm_object_map_count(memory->map, memory->settled, NULL, NULL, 0, error);
+    memory->settled = memory->time;
+    memory->settled_next = now + SETTLED_SECONDS;
     return status;
 }
 

@@ -68,6 +68,8 @@ typedef struct fm_sampled_memory_of {
     uint64_t limit;            /* as last known; 0: never heard of */
     fm_intern_table by_chance; /* blocks that were told by their hashes: address; value 0: gone */
     size_t living;             /* of these */
+    uint64_t settled;          /* no burst from before this time comes any more */
+    double settled_next;       /* when to raise that, at the earliest */
     fm_sampled_extent recent[256];
 } fm_sampled_memory_of;
 void fm_sampled_memory_free(fm_sampled_memory_of *memory);
@@ -82,6 +84,9 @@ fm_status fm_sampled_memory_freed(fm_sampled_memory_of *memory, uint64_t time, u
                                   fm_error *error);
 /* Blocks whose hashes are not below the limit any more are forgotten. */
 fm_status fm_sampled_memory_limit(fm_sampled_memory_of *memory, uint64_t limit, fm_error *error);
+
+/* What was told long ago takes effect, and memory no more; now: of fm_now. */
+fm_status fm_sampled_memory_settle(fm_sampled_memory_of *memory, double now, fm_error *error);
 
 /* A burst begins, in a thread of this number and stack pointer, whose thread-local storage ends at fs_base:
  * what is known of its stack is looked for once. */

@@ -170,8 +170,8 @@ static double mean_rate(const fm_sampled_run *run)
 fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
                               fm_error *error)
 {
-    FM_REQUIRE(run, error);
     *samples = NULL;
+    FM_REQUIRE(run, error);
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
     fm_status status = fm_sampled_samples_create(samples, UINT64_C(1) << run->context.shifts[granularity],
@@ -289,12 +289,12 @@ fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity,
                                         const fm_estimate_options *given, size_t given_size,
                                         fm_estimate **estimate, fm_error *error)
 {
+    *estimate = NULL;
     FM_REQUIRE(run, error);
     /* Accesses: what a watch that is timed by a clock tells is no use below. */
     enum { BELIEVED_FROM = 100000 };
     fm_estimate_options options;
     fm_samples *samples = NULL;
-    *estimate = NULL;
     fm_status status =
         fm_sized_read(&options, sizeof options, given, given_size, "fm_estimate_options", error);
     if (status == FM_OK) status = fm_sampled_run_take(run, granularity, process, &samples, error);

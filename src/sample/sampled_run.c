@@ -199,7 +199,11 @@ static fm_status check_options(const fm_sampled_run_options *options, fm_error *
     if (options->pid && (options->command || options->follow_children))
         return fm_fail(error, FM_E_ARGUMENT, NULL,
                        "a process that runs already is sampled by itself: no command, no children");
-    if (options->granularity_count == 0 || options->granularity_count > FM_SAMPLED_RUN_GRANULARITIES)
+    if (options->granularity_count > 0 && !options->granularities)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "fm_sampled_run_options.granularity_count is %zu, and there are no granularities",
+                       options->granularity_count);
+    if (options->granularity_count > FM_SAMPLED_RUN_GRANULARITIES)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "1 to %d granularities can be sampled at a time, not %zu",
                        FM_SAMPLED_RUN_GRANULARITIES, options->granularity_count);
     for (size_t i = 0; i < options->granularity_count; i++) {
@@ -211,9 +215,9 @@ static fm_status check_options(const fm_sampled_run_options *options, fm_error *
     if (options->region && strlen(options->region) >= FM_SAMPLE_REGION_BYTES)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the name of a region has at most %d bytes",
                        FM_SAMPLE_REGION_BYTES - 1);
-    if (options->rate < 0 || options->overhead < 0 || !(options->limit_seconds >= 0))
+    if (!(options->rate >= 0) || !(options->overhead >= 0) || !(options->limit_seconds >= 0))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "rate, overhead and time are 0 or more");
-    return FM_OK;
+    return fm_check_choice(options->method, FM_SAMPLED_RUN_ANY, "fm_sampled_run_options.method", error);
 }
 
 fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_options *given,
@@ -225,6 +229,11 @@ fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_
         fm_sized_read(&options, sizeof options, given, given_size, "fm_sampled_run_options", error);
     if (status == FM_OK) status = check_options(&options, error);
     if (status != FM_OK) return status;
+    static const uint64_t usual = 64;
+    if (options.granularity_count == 0) {
+        options.granularities = &usual;
+        options.granularity_count = 1;
+    }
     fm_sampled_run *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(error, sizeof *made, "the sampler");
     made->options = options;

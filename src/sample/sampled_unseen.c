@@ -84,7 +84,7 @@ static void note_unmet(fm_sampled_run *run)
         "%.0f %% of the processor time went into threads that ended before the clock met them, "
         "within %.2g ms each: nothing is known of these%s",
         100 * unmet / all, (double)run->tick / 1e6,
-        run->tick > FM_SAMPLED_SHORTEST_TICK ? ". A higher --rate meets them sooner" : "");
+        run->tick > FM_SAMPLED_SHORTEST_TICK ? ". A higher rate meets them sooner" : "");
 }
 
 void fm_sampled_note_unseen(fm_sampled_run *run)

@@ -249,7 +249,10 @@ static fm_status check_options(const fm_static_options *options, fm_error *error
         return fm_fail(error, FM_E_ARGUMENT, NULL, "pairs need edges of distances");
     if (!(options->limit_seconds > 0))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the time allowed must be more than 0 seconds");
-    if (!options->method) return FM_OK;
+    fm_status status = fm_check_choice(options->bins, FM_BINS_EXACT, "fm_static_options.bins", error);
+    if (status == FM_OK)
+        status = fm_check_choice(options->layout, FM_LAYOUT_ALIGNED, "fm_static_options.layout", error);
+    if (!options->method || status != FM_OK) return status;
     for (size_t i = 0; i < METHODS; i++)
         if (strcmp(options->method, methods[i].name) == 0) return FM_OK;
     return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no method '%.60s'", options->method);
@@ -258,11 +261,11 @@ static fm_status check_options(const fm_static_options *options, fm_error *error
 fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
                                   size_t options_size, fm_profile **profile, fm_error *error)
 {
+    *profile = NULL;
     FM_REQUIRE(region, error);
     task of = {.region = region, .began = fm_now()};
     finding found = {0};
     fm_placement *placement = NULL;
-    *profile = NULL;
     fm_status status = fm_sized_read(&of.options, sizeof of.options, options, options ? options_size : 0,
                                      "fm_static_options", error);
     if (status != FM_OK) return status;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/attribution/module_name.h"
-#include "symbols/resolve_unit.h"
+#include "symbols/resolve_apart.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,16 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct module_work {
-    fm_attribution *attribution;
-    const fm_module *module;
-    uint32_t index;
-    fm_wanted_site *wanted;
-    size_t count;
-    FILE *notes;
-} module_work;
-
-static void note(const module_work *work, const char *text)
+static void note(const fm_module_work *work, const char *text)
 {
     if (work->notes) fprintf(work->notes, "%s: %s\n", fm_module_name(work->module->path), text);
 }
@@ -52,7 +43,7 @@ static fm_status name_linkage(fm_attribution *attribution, fm_site *site, const 
 }
 
 /* "gawk+0x6dd58": a function without a name, by where it begins in the file. */
-static fm_status name_by_frame(const module_work *work, fm_site *site, const fm_frame_range *frame)
+static fm_status name_by_frame(const fm_module_work *work, fm_site *site, const fm_frame_range *frame)
 {
     char text[NAME_MAX + 32];
     snprintf(text, sizeof text, "%.*s+0x%" PRIx64, NAME_MAX, fm_module_name(work->module->path), frame->low);
@@ -67,7 +58,7 @@ typedef struct name_counts {
 } name_counts;
 
 /* Functions of sites that the debug information does not name: by symbols, else by their place. */
-static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, name_counts *counts,
+static fm_status name_by_symbols(const fm_module_work *work, fm_symbols *symbols, name_counts *counts,
                                  fm_error *error)
 {
     fm_status status = FM_OK;
@@ -99,7 +90,7 @@ static fm_status name_by_symbols(const module_work *work, fm_symbols *symbols, n
     return status;
 }
 
-static fm_status name_variables(const module_work *work, fm_symbols *symbols, fm_error *error)
+static fm_status name_variables(const fm_module_work *work, fm_symbols *symbols, fm_error *error)
 {
     for (size_t i = 0; i < work->attribution->object_count; i++) {
         fm_object *object = &work->attribution->objects[i];
@@ -116,7 +107,7 @@ static fm_status name_variables(const module_work *work, fm_symbols *symbols, fm
     return FM_OK;
 }
 
-static fm_status resolve_with(const module_work *work, fm_symbols *symbols, fm_error *error)
+static fm_status resolve_with(const fm_module_work *work, fm_symbols *symbols, fm_error *error)
 {
     fm_dwarf_result lines;
     name_counts counts = {0};
@@ -144,10 +135,9 @@ static fm_status resolve_with(const module_work *work, fm_symbols *symbols, fm_e
 
 /* ---- a file that may have gone ---- */
 
-static fm_status resolve_module(const module_work *work, fm_error *error)
+static fm_status resolve_module(const fm_module_work *work, fm_error *error)
 {
     const char *path = work->module->path;
-    if (!path || !path[0]) return FM_OK;
     if (path[0] == '[') {
         note(work, "the kernel's code, in no file: by address only");
         return FM_OK;
@@ -229,17 +219,23 @@ fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error 
             wanted[first[site->module + 1]++] =
                 (fm_wanted_site){.address = site->address, .site = (uint32_t)i};
     }
-    fm_status status = FM_OK;
-    for (size_t m = 0; m < modules && status == FM_OK; m++) {
-        module_work work = {.attribution = attribution,
-                            .module = &attribution->modules[m],
-                            .index = (uint32_t)m,
-                            .wanted = wanted + first[m],
-                            .count = first[m + 1] - first[m],
-                            .notes = notes};
-        if (work.count > 0 || has_open_variable(attribution, work.index))
-            status = resolve_module(&work, error);
+    fm_module_work *works = fm_calloc(modules, sizeof *works);
+    fm_status status = works ? FM_OK : fm_fail_memory(error, modules * sizeof *works, "resolving addresses");
+    size_t work_count = 0;
+    for (size_t m = 0; m < modules && works; m++) {
+        const fm_module_work work = {.attribution = attribution,
+                                     .module = &attribution->modules[m],
+                                     .index = (uint32_t)m,
+                                     .wanted = wanted + first[m],
+                                     .count = first[m + 1] - first[m],
+                                     .notes = notes};
+        if (work.module->path && work.module->path[0] &&
+            (work.count > 0 || has_open_variable(attribution, work.index)))
+            works[work_count++] = work;
     }
+    if (status == FM_OK && work_count > 0)
+        status = fm_resolve_apart(works, work_count, resolve_module, error);
+    free(works);
     free(first);
     free(wanted);
     return status;

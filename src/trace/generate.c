@@ -29,8 +29,8 @@ static const fm_pattern_info patterns[] = {
     {"loguniform", "key k with probability proportional to log((k+2)/(k+1)): ranks without a knee"},
     {"cyclic", "0 1 ... M-1, again and again: every return has distance M-1"},
     {"sawtooth", "0 1 ... M-1 ... 1 0 1 ...: up and down; distances 1, 2, ... M-1 after each turn"},
-    {"distinct", "0 1 2 ...: no key twice; --keys does not matter"},
-    {"same", "0 0 0 ...: one key only; --keys does not matter"},
+    {"distinct", "0 1 2 ...: no key twice, whatever the number of keys"},
+    {"same", "0 0 0 ...: one key only"},
 };
 enum { ZIPF, UNIFORM, LOGUNIFORM, CYCLIC, SAWTOOTH, DISTINCT, SAME, PATTERNS };
 
@@ -253,6 +253,7 @@ static uint64_t scatter(const fm_generator *generator, uint64_t rank)
 
 /* Ranks are computed as doubles: beyond this they would not be whole numbers any more. */
 #define RANKS_MOST (UINT64_C(1) << 52)
+#define USUAL_SKEW 0.99
 
 static fm_status check(int pattern, const fm_generator_options *options, fm_error *error)
 {
@@ -277,6 +278,7 @@ fm_status fm_generator_create_sized(fm_generator **generator_out, const fm_gener
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_generator_options", error);
     if (status != FM_OK) return status;
     const fm_generator_options *options = &known;
+    if (known.skew == 0) known.skew = USUAL_SKEW;
     int pattern = 0;
     while (pattern < PATTERNS && (!options->pattern || strcmp(patterns[pattern].name, options->pattern) != 0))
         pattern++;

@@ -67,8 +67,8 @@ static fm_status find_format(fm_reader *reader, const char *path, const fm_reade
     }
     if (!format)
         return fm_fail(error, FM_E_FORMAT, reader->import.name,
-                       "neither the name nor the content tells the trace format; say it with --format NAME, "
-                       "one of %s",
+                       "neither the name nor the content tells the trace format; say it with "
+                       "fm_reader_options.format NAME, one of %s",
                        fm_format_names(names, sizeof names, false));
     reader->format = format;
     return FM_OK;
@@ -164,10 +164,10 @@ static fm_status choose(fm_reader_options *chosen, const fm_reader_options *opti
         fm_sized_read(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
     if (status != FM_OK) return status;
     if (chosen->csv_header == -1) chosen->csv_header = FM_CSV_HEADER_LOOK;
-    if (chosen->csv_header < FM_CSV_HEADER_LOOK || chosen->csv_header > FM_CSV_HEADER_NO)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "fm_reader_options.csv_header: there is no value %d",
-                       chosen->csv_header);
-    return FM_OK;
+    const fm_status known =
+        fm_check_choice(chosen->csv_header, FM_CSV_HEADER_NO, "fm_reader_options.csv_header", error);
+    if (known != FM_OK) return known;
+    return fm_check_choice(chosen->fetches, FM_FETCHES_ALL, "fm_reader_options.fetches", error);
 }
 
 fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,

@@ -217,10 +217,10 @@ fm_status fm_site_index_describe(const fm_site_index *index, const fm_trace_modu
                                  size_t module_count, fm_attribution *attribution, const uint32_t **map_out,
                                  size_t *map_count, fm_error *error)
 {
-    FM_REQUIRE(index, error);
-    FM_REQUIRE(attribution, error);
     *map_out = NULL;
     *map_count = 0;
+    FM_REQUIRE(index, error);
+    FM_REQUIRE(attribution, error);
     size_t first_module = attribution->module_count, before = attribution->site_count;
     fm_status status = add_modules(attribution, modules, module_count, error);
     if (status != FM_OK) return status;

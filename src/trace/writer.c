@@ -45,6 +45,12 @@ static fm_status find_format(fm_writer *writer, const char *path, const fm_write
                    {FM_COLUMN_KIND, "kinds"},
                    {FM_COLUMN_THREAD, "threads"},
                    {FM_COLUMN_SITE, "code sites"}};
+    unsigned known = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) known |= columns[i].column;
+    if (options->columns & ~known)
+        return fm_fail(error, FM_E_ARGUMENT, NULL,
+                       "fm_writer_options.columns: there are no columns 0x%x to store; expected some of 0x%x",
+                       options->columns & ~known, known);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         if (options->columns & ~format->info.columns & columns[i].column)
             return fm_fail(error, FM_E_ARGUMENT, path, "traces of format %s cannot hold %s",

@@ -28,3 +28,8 @@ try_silently 'fathom analyze short.u64 --engine parda --threads 8 --json p.json 
 fields p.json engine exact references distinct cold histogram
 try_silently 'fathom analyze short.u64 --engine parda --granularity 1,2,4 --threads 2 --json p.json --quiet'
 fields p.json engine exact references distinct cold histogram
+# Far more threads than processors: ranks that only wait for each other take a minute, or five.
+fathom gen uniform --keys 5K --references 20K --seed 1 -o many.u64 --quiet
+fathom analyze many.u64 --json exact.json --quiet >/dev/null
+try_silently 'timeout 30 fathom analyze many.u64 --engine parda --threads 1024 --json p.json --quiet'
+same exact.json p.json

@@ -45,9 +45,23 @@ build_shared() {
 build_static() {
     # shellcheck disable=SC2046
     # libfathom itself statically, the libraries below it as they are here (static ones are often not installed).
-    cc -std=c11 examples/streaming_analyzer.c $(pkg-config --cflags fathom) "$lib/libfathom.a" \
-        $(pkg-config --libs $(pkg-config --print-requires-private fathom)) -lm -pthread -o "$stage/static" &&
-        "$stage/static" >"$stage/static.out"
+    cc -std=c11 examples/streaming_analyzer.c \
+        $(pkg-config --static --cflags --libs fathom | sed 's/-lfathom\>/-l:libfathom.a/') -o "$stage/static" &&
+        ! readelf -d "$stage/static" | grep libfathom && "$stage/static" >"$stage/static.out"
+}
+# As people write it: the flags of --static do no harm where the linker takes the shared library.
+build_with_static_flags() {
+    # shellcheck disable=SC2046
+    cc -std=c11 examples/streaming_analyzer.c $(pkg-config --static --cflags --libs fathom) -o "$stage/flags" &&
+        LD_LIBRARY_PATH=$lib "$stage/flags" >"$stage/flags.out" && cmp "$stage/flags.out" "$stage/shared.out"
+}
+# A build directory that was copied knows the files of the original, by their places.
+copied_build() {
+    mkdir "$stage/copied" "$stage/elsewhere" && cp build/CMakeCache.txt build/cmake_install.cmake "$stage/copied" || return 1
+    cp build/install_manifest.txt "$stage/manifest"
+    ! scripts/install.sh "$stage/copied" $prefix "$stage/elsewhere" 2>"$stage/copied.err" &&
+        grep -q "was made as $PWD/build, and copied or moved here" "$stage/copied.err" &&
+        [ -z "$(ls "$stage/elsewhere")" ] && cmp build/install_manifest.txt "$stage/manifest"
 }
 # find_package, where there is no pkg-config; the program finds the library by the path that CMake gave it.
 build_cmake() {
@@ -77,6 +91,8 @@ package_versions() {
 }
 case_ "the example against the shared library" build_shared
 case_ "the example against the static library" build_static
+case_ "the example with what pkg-config --static says" build_with_static_flags
+case_ "a copied build directory is not installed from" copied_build
 case_ "the example with CMake's find_package" build_cmake
 case_ "the CMake package has the static library" package_static
 case_ "the CMake package stands for its own 0.y only" package_versions
@@ -126,7 +142,7 @@ if command -v c++ >/dev/null; then
     case_ "headers compile as C++" headers_in_cxx
     case_ "a C++ program with these headers" runs_with "$root/include" "$served" c++ -x c++
 fi
-case_ "older headers" headers_of older '/uint64_t csv_key_unit, csv_size_unit;/d; /const char \*key_values;/d'
+case_ "older headers" headers_of older '/uint64_t csv_key_unit, csv_size_unit;/d; /const char \*key_values;/,/^} fm_trace_info;/{/^} fm_trace_info;/!d}'
 case_ "a program with older headers" runs_with "$stage/older" "$served" cc
 case_ "newer headers" headers_of newer 's/^} fm_\(reader_options\|trace_info\);/    uint64_t extra;\n&/'
 case_ "a program with newer headers" runs_with "$stage/newer" "$served" cc -DFM_EXTRA
@@ -194,5 +210,23 @@ END
     make_ours && configured 0 "nothing changed since"
 }
 case_ "make configures anew after MPI or nvcc were installed" make_notices
+
+# ---- a tree that was copied with its builds ----
+
+copied() {
+    local tree=$stage/copied said
+    mkdir -p "$tree"/build "$tree"/build-asan "$tree"/build-mine "$tree"/built && cp -r Makefile scripts "$tree/" &&
+        ln -s "$tree" "$stage/link" || return 1
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" | tee "$tree/build/CMakeCache.txt" >"$tree/built/CMakeCache.txt"
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=/nowhere/any/more" >"$tree/build-asan/CMakeCache.txt"
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=$stage/link" >"$tree/build-mine/CMakeCache.txt"
+    said=$(make --no-print-directory -C "$tree" help 2>&1 >/dev/null)
+    diff - <(echo "$said") <<END || return 1
+fathom: build/ was built in $PWD; it is built anew here
+fathom: build-asan/ was built in /nowhere/any/more; it is built anew here
+END
+    [ ! -e "$tree/build" ] && [ ! -e "$tree/build-asan" ] && [ -e "$tree/build-mine" ] && [ -e "$tree/built" ]
+}
+case_ "builds that came along with a copied tree are made anew" copied
 echo "1..$number"
 [ $failed -eq 0 ]

@@ -68,6 +68,31 @@ static uint64_t caller_of(const world *self, const fm_sampled_object *object)
     return self->code.sites.entries[self->code.paths.entries[object->number - 1].a - 1].a + 1;
 }
 
+/* A program that allocates as long as it runs, and of which there are hardly any bursts. */
+static void test_blocks_without_bursts(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 50, BLOCKS = 2000 };
+    world *self = make();
+    uint64_t time = 0, most = 0;
+    for (int round = 1; round <= ROUNDS; round++) {
+        for (uint64_t i = 0; i < BLOCKS; i++) {
+            allocate(self, ++time, 0x10000 + i * 0x100, 0x80, 0x401000, false);
+            assert_int_equal(fm_sampled_memory_freed(&self->memory, ++time, 0x10000 + i * 0x100, NULL),
+                             FM_OK);
+        }
+        allocate(self, ++time, 0x8000 - (uint64_t)round * 8, 8, 0x402000, false);
+        assert_int_equal(fm_sampled_memory_settle(&self->memory, round * 10, NULL), FM_OK);
+        if (round == 4) most = fm_object_map_memory(self->memory.map);
+    }
+    assert_in_range(fm_object_map_memory(self->memory.map), 1, most + 64 * ROUNDS);
+    /* The last but one is not settled: what is told of then is as it was. */
+    assert_int_equal(caller_of(self, object_at(self, time - 2, 0x10000 + (BLOCKS - 1) * 0x100)), 0x401000);
+    assert_null(object_at(self, time - 1, 0x10000 + (BLOCKS - 1) * 0x100));
+    assert_int_equal(caller_of(self, object_at(self, time, 0x8000 - ROUNDS * 8)), 0x402000);
+    destroy(self);
+}
+
 static void test_blocks_at_a_time(void **state)
 {
     (void)state;
@@ -327,6 +352,7 @@ static void test_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks_without_bursts),
         cmocka_unit_test(test_blocks_at_a_time),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_fork),

@@ -463,6 +463,75 @@ static void stripped_programs(void **state)
     assert_true(shell("rm -f whole all mini*"));
 }
 
+/* Assembly: a symbol without a size ends at the next symbol, with its function's rules for unwinding, or with
+ * its section; one with a size ends where it says. */
+static void symbols_without_sizes(void **state)
+{
+    (void)state;
+    need("gcc");
+    need("nm");
+    assert_true(shell("cat > a.s <<'END'\n"
+                      ".text\n"
+                      ".globl bare, sized, ruled, last, marks\n"
+                      "bare: .skip 16, 0x90\n"
+                      ".type sized, @function\n"
+                      "sized: .skip 16, 0x90\n"
+                      ".size sized, 8\n"
+                      ".type ruled, @function\n"
+                      "ruled: .cfi_startproc\n"
+                      ".skip 16, 0x90\n"
+                      ".cfi_endproc\n"
+                      ".skip 16, 0x90\n"
+                      "hidden: .cfi_startproc\n"
+                      ".skip 16, 0x90\n"
+                      ".cfi_endproc\n"
+                      "last: .skip 16, 0x90\n"
+                      "marks:\n"
+                      "END"));
+    build("gcc -shared -nostdlib a.s -o t && strip -N hidden t");
+    const uint64_t bare = address_of("t", "bare"), sized = bare + 16, ruled = bare + 32, hidden = bare + 64,
+                   last = bare + 80;
+    char hidden_name[64];
+    snprintf(hidden_name, sizeof hidden_name, "t+0x%" PRIx64 "+0x3", hidden);
+    const struct {
+        uint64_t address;
+        const char *name; /* NULL: none */
+    } cases[] = {
+        {bare, "bare in t"},
+        {bare + 15, "bare+0xf in t"},
+        {sized + 7, "sized+0x7 in t"},
+        {sized + 8, NULL},
+        {sized + 15, NULL},
+        {ruled + 15, "ruled+0xf in t"},
+        {ruled + 16, NULL},
+        {ruled + 31, NULL},
+        {hidden + 3, hidden_name},
+        {last + 15, "last+0xf in t"},
+        {last + 16, NULL},
+    };
+    enum { CASES = sizeof cases / sizeof cases[0] };
+    fm_attribution *attribution;
+    assert_int_equal(fm_attribution_create(&attribution, NULL), FM_OK);
+    attribution->modules = fm_attribution_allocate(attribution, 1, sizeof(fm_module));
+    attribution->sites = fm_attribution_allocate(attribution, CASES, sizeof(fm_site));
+    attribution->modules[0].path = in_symbol_directory("t");
+    attribution->module_count = 1;
+    attribution->site_count = CASES;
+    for (size_t i = 0; i < CASES; i++)
+        attribution->sites[i] = (fm_site){.address = cases[i].address, .path = FM_NONE};
+    free(resolve(attribution));
+    for (uint32_t i = 0; i < CASES; i++) {
+        char text[256];
+        fm_site_text(attribution, i, text, sizeof text);
+        if (cases[i].name)
+            assert_string_equal(text, cases[i].name);
+        else if (attribution->sites[i].symbol)
+            fail_msg("0x%" PRIx64 " is called %s", cases[i].address, attribution->sites[i].symbol);
+    }
+    fm_attribution_destroy(attribution);
+    assert_true(shell("rm -f a.s"));
+}
+
 /* ---- names of source files ---- */
 
 /* Every frame with a file has this one. Returns how many have. */
@@ -518,7 +587,8 @@ static void source_names(void **state)
     snprintf(expected, sizeof expected, "%s", in_symbol_directory("link/../other.c"));
     assert_in_range(expect_files(attribution, expected), 20, 100000);
     fm_attribution_destroy(attribution);
-    /* A folder of the compilation that is relative (reproducible builds): the file of that name here is another. */
+    /* A folder of the compilation that is relative (reproducible builds): the file of that name here is
+     * another. */
     static const char *const mapped[] = {
         "gcc -O2 -g -fdebug-prefix-map=$(pwd)=. c.c -o t",
         "gcc -O2 -gdwarf-4 -fdebug-prefix-map=$(pwd)=./built c.c -o t",
@@ -947,6 +1017,31 @@ static void texts(void **state)
     paths[1].parent = FM_NONE;
     assert_string_equal(fm_object_text(&attribution, 2, text, sizeof text),
                         "heap block from run+0x1f in libx.so");
+    /* A stripped program calls a library that has lines, and is called by one that has some. */
+    fm_frame duplicate[] = {{.function = "strdup", .file = "string/strdup.c", .line = 42}};
+    fm_frame start[] = {{.function = "__libc_start_call_main", .file = "csu/libc-start.c", .line = 58}};
+    fm_module stripped[] = {{.path = "/usr/lib/x86_64-linux-gnu/libc.so.6"}, {.path = "/usr/bin/gawk"}};
+    fm_site calls[] = {
+        {.module = 0, .address = 1, .frame_count = 1, .frames = duplicate},
+        {.module = 1, .address = 0x6dd60, .symbol = "gawk+0x6dd58", .symbol_offset = 8},
+        {.module = 1, .address = 0x6ddf0, .symbol = "main", .symbol_offset = 16},
+        {.module = 0, .address = 2, .frame_count = 1, .frames = start},
+    };
+    fm_call_path steps[] = {{FM_NONE, 3}, {0, 2}, {1, 1}, {2, 0}};
+    fm_object block[] = {{.kind = FM_OBJECT_HEAP, .allocation = 3},
+                         {.kind = FM_OBJECT_HEAP, .allocation = 0}};
+    fm_attribution without_lines = {.modules = stripped,
+                                    .module_count = 2,
+                                    .sites = calls,
+                                    .site_count = 4,
+                                    .paths = steps,
+                                    .path_count = 4,
+                                    .objects = block,
+                                    .object_count = 2};
+    assert_string_equal(fm_object_text(&without_lines, 0, text, sizeof text),
+                        "heap block from gawk+0x6dd58+0x8");
+    assert_string_equal(fm_object_text(&without_lines, 1, text, sizeof text),
+                        "heap block from __libc_start_call_main (libc-start.c:58)");
 }
 
 int main(void)
@@ -960,6 +1055,7 @@ int main(void)
         cmocka_unit_test(separate_debug_files),
         cmocka_unit_test(split_debug_files),
         cmocka_unit_test(stripped_programs),
+        cmocka_unit_test(symbols_without_sizes),
         cmocka_unit_test(source_names),
         cmocka_unit_test(changed_and_lost_files),
         cmocka_unit_test(damaged_files),

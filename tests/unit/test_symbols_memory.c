@@ -4,10 +4,13 @@
  * as in test_allocation_failure.c: no crash, no exit, a status of FM_OK or FM_E_NOMEM, nothing of ours left.
  *
  * libdw and libelf do not survive every refusal (libdw 0.188 writes into a hash table that it did not get)
- * and leak on others. Their code is not ours: requests are refused to code of this executable only, into
- * which the library is linked, and only its blocks are counted. But where libdw asks for a block to put its
- * results into, it would end the process: those requests are refused too, one by one, and must end in
- * FM_E_NOMEM.
+ * and leak on others. Only blocks of this executable, into which the library is linked, are counted; and
+ * whose requests are refused is one of three:
+ *   - ours: those of code of this executable;
+ *   - libdw's blocks: where it asks for a block to put its results into, it would end the process:
+ * FM_E_NOMEM;
+ *   - anybody's, also those of libdw, libelf, zlib and libc: where sites are resolved, which happens in a
+ * process of its own. It may die of that, the caller may not: what is missing then is noted.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -52,9 +55,10 @@ int main(void)
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-static long live, requests, refuse_from; /* one thread */
-static bool refuse_on;                   /* also all requests after it */
-static bool refuse_library;              /* those of libdw instead of ours */
+static long live, refuse_from; /* one thread */
+static long *requests;         /* shared with processes that are forked */
+static bool refuse_on;         /* also all requests after it */
+static enum { OF_OURS, OF_BLOCKS, OF_ANYBODY } refuse;
 
 extern char __executable_start, etext;
 
@@ -63,10 +67,12 @@ static bool is_ours(const void *caller)
     return (const char *)caller >= &__executable_start && (const char *)caller < &etext;
 }
 
-static bool refused(bool counts)
+static bool refused(bool is_block, const void *caller)
 {
-    if (!counts) return false;
-    long number = ++requests;
+    const bool mine = is_ours(caller);
+    if (refuse == OF_OURS ? !mine : refuse == OF_BLOCKS && (mine || !is_block)) return false;
+    if (!requests) return false;
+    long number = ++*requests;
     if (refuse_from == 0 || number < refuse_from || (number > refuse_from && !refuse_on)) return false;
     errno = ENOMEM;
     return true;
@@ -113,21 +119,20 @@ extern void __libc_free(void *block);
 /* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
 void *malloc(size_t size)
 {
-    bool mine = is_ours(__builtin_return_address(0));
     /* libdw takes memory for what it returns in blocks of this size and more. */
-    if (refused(refuse_library ? !mine && size >= 4064 : mine)) return NULL;
+    if (refused(size >= 4064, __builtin_return_address(0))) return NULL;
     return counted(__libc_malloc(size), __builtin_return_address(0));
 }
 
 void *calloc(size_t count, size_t size)
 {
-    if (refused(!refuse_library && is_ours(__builtin_return_address(0)))) return NULL;
+    if (refused(false, __builtin_return_address(0))) return NULL;
     return counted(__libc_calloc(count, size), __builtin_return_address(0));
 }
 
 void *realloc(void *block, size_t size)
 {
-    if (refused(!refuse_library && is_ours(__builtin_return_address(0)))) return NULL;
+    if (refused(false, __builtin_return_address(0))) return NULL;
     void *made = __libc_realloc(block, size);
     if (made) forget(block);
     return counted(made, __builtin_return_address(0));
@@ -141,14 +146,14 @@ void free(void *block)
 
 void *mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset)
 {
-    if (refused(!refuse_library && is_ours(__builtin_return_address(0)))) return MAP_FAILED;
+    if (refused(false, __builtin_return_address(0))) return MAP_FAILED;
     void *made = (void *)syscall(SYS_mmap, address, length, protection, flags, descriptor, offset);
     return made == MAP_FAILED ? made : counted(made, __builtin_return_address(0));
 }
 
 void *mremap(void *address, size_t old_length, size_t new_length, int flags, ...)
 {
-    if (refused(!refuse_library && is_ours(__builtin_return_address(0)))) return MAP_FAILED;
+    if (refused(false, __builtin_return_address(0))) return MAP_FAILED;
     void *made = (void *)syscall(SYS_mremap, address, old_length, new_length, flags, NULL);
     if (made == MAP_FAILED) return made;
     forget(address);
@@ -167,11 +172,14 @@ int munmap(void *address, size_t length)
 
 typedef fm_status (*scenario)(fm_error *error);
 
+static size_t named, named_at_best; /* sites, by the last run */
+static bool noted;                  /* and whether it wrote a note */
+
 static void one_refusal(scenario run, long n, bool on)
 {
     fm_error error = {0};
     long before = live;
-    requests = 0;
+    *requests = 0;
     refuse_on = on;
     refuse_from = n;
     fm_status status = run(&error);
@@ -183,29 +191,34 @@ static void one_refusal(scenario run, long n, bool on)
         assert_int_equal(error.status, status);
         assert_true(error.reason[0] != '\0');
     }
-    if (refuse_library && status == FM_OK) fail_msg("request %ld of libdw refused, and nobody noticed", n);
+    if (refuse == OF_BLOCKS && status == FM_OK)
+        fail_msg("request %ld of libdw refused, and nobody noticed", n);
+    if (refuse == OF_ANYBODY && status == FM_OK && named < named_at_best && !noted)
+        fail_msg("request %ld%s refused: %zu of %zu sites have names, and no note says why", n,
+                 on ? " and on" : "", named, named_at_best);
     if (live != before)
         fail_msg("request %ld%s refused: %ld blocks leaked", n, on ? " and on" : "", live - before);
 }
 
-static void refuse_each_request(scenario run, bool library)
+static void refuse_each_request(scenario run, int whose)
 {
     fm_error error = {0};
-    refuse_library = library;
+    refuse = whose;
     /* Twice: what libraries allocate once and keep is then there. */
     for (int i = 0; i < 2; i++)
         if (run(&error) != FM_OK) fail_msg("with enough memory: %s: %s", error.path, error.reason);
-    requests = 0;
+    *requests = 0;
     long before = live;
     assert_int_equal(run(&error), FM_OK);
     assert_int_equal(live, before);
-    long total = requests;
-    assert_in_range(total, library ? 1 : 5, 5000);
+    long total = *requests;
+    named_at_best = named;
+    assert_in_range(total, whose == OF_BLOCKS ? 1 : 5, 5000);
     for (long n = 1; n <= total; n++) {
         one_refusal(run, n, false);
         one_refusal(run, n, true);
     }
-    refuse_library = false;
+    refuse = OF_OURS;
 }
 
 /* ---- scenarios ---- */
@@ -236,8 +249,13 @@ static fm_status resolve_sites(fm_error *error)
     for (uint64_t i = 0; i < SITES; i++)
         attribution->sites[i] = (fm_site){.address = 0x1000 + i * 8, .path = FM_NONE};
     FILE *notes = fmemopen(buffer, sizeof buffer, "w");
+    buffer[0] = '\0';
     status = fm_symbols_resolve(attribution, notes, error);
     if (notes) fclose(notes);
+    noted = !notes || buffer[0];
+    named = 0;
+    for (size_t i = 0; i < SITES; i++)
+        named += attribution->sites[i].frame_count > 0 || attribution->sites[i].symbol;
     fm_attribution_destroy(attribution);
     return status;
 }
@@ -303,9 +321,23 @@ static void sites_are_resolved(void **state)
     snprintf(program, sizeof program, "%s/t", symbol_directory);
     if (!compiled("gcc -O2 -g -Wl,--build-id c.c -o t")) skip();
     assert_true(fm_symbols_build_id(program, build_id));
-    refuse_each_request(resolve_sites, false);
-    refuse_each_request(resolve_sites, true);
-    if (compiled("strip -s t")) refuse_each_request(resolve_sites, false);
+    refuse_each_request(resolve_sites, OF_OURS);
+    refuse_each_request(resolve_sites, OF_ANYBODY);
+    assert_true(named_at_best > 50);
+    if (compiled("strip -s t")) refuse_each_request(resolve_sites, OF_OURS);
+}
+
+/* Much debug information, compressed, of several units, with names that need a library to be read. */
+static void large_programs_are_resolved(void **state)
+{
+    (void)state;
+    snprintf(program, sizeof program, "%s/t", symbol_directory);
+    if (!compiled("g++ -O1 -g -Wl,--build-id x.cc -c -o cxx.o && gcc -O1 -g -gdwarf-4 -gz -Dmain=other -c "
+                  "c.c -o c.o && "
+                  "g++ -gz -Wl,--build-id cxx.o c.o -o t"))
+        skip();
+    assert_true(fm_symbols_build_id(program, build_id));
+    refuse_each_request(resolve_sites, OF_ANYBODY);
 }
 
 static void functions_are_found(void **state)
@@ -313,25 +345,31 @@ static void functions_are_found(void **state)
     (void)state;
     snprintf(program, sizeof program, "%s/t", symbol_directory);
     if (!compiled("gcc -O2 -g c.c -o t")) skip();
-    refuse_each_request(find_functions, false);
-    refuse_each_request(find_functions, true);
+    refuse_each_request(find_functions, OF_OURS);
+    refuse_each_request(find_functions, OF_BLOCKS);
 }
 
 static void objects_are_counted(void **state)
 {
     (void)state;
-    refuse_each_request(count_objects, false);
+    refuse_each_request(count_objects, OF_OURS);
+}
+
+static int begin(void **state)
+{
+    requests = mmap(NULL, sizeof *requests, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return requests == MAP_FAILED ? -1 : make_symbol_directory(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sites_are_resolved),
+        cmocka_unit_test(large_programs_are_resolved),
         cmocka_unit_test(functions_are_found),
         cmocka_unit_test(objects_are_counted),
     };
-    return cmocka_run_group_tests_name("symbols and memory", tests, make_symbol_directory,
-                                       remove_symbol_directory);
+    return cmocka_run_group_tests_name("symbols and memory", tests, begin, remove_symbol_directory);
 }
 
 #endif

@@ -83,6 +83,7 @@ static int choose(simulation *self)
     if (conversion && strcmp(conversion, "aet") != 0 && strcmp(conversion, "shen") != 0)
         return cli_misuse("--conversion: expected aet or shen, found '%s'", conversion);
     if (self->estimating->period == UINT64_MAX) return cli_misuse("--simulate: needs --period");
+    if (self->estimating->period == 0) return cli_misuse("--period: expected at least 1 reference");
     if (how->registers < 1 || how->registers > FM_MOST_REGISTERS)
         return cli_misuse("--registers: expected 1 to %d, found %" PRIu64, FM_MOST_REGISTERS, how->registers);
     if (self->estimating->bootstrap < 1 || self->estimating->bootstrap > MOST_ROUNDS)

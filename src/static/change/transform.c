@@ -192,11 +192,11 @@ static fm_status make(fm_changer *self, const fm_change_step *step)
 fm_status fm_region_transform(const fm_region *region, const char *change, fm_region **changed,
                               fm_error *error)
 {
+    *changed = NULL;
     FM_REQUIRE(region, error);
     size_t count;
     fm_changer self = {.variable_count = region->variable_count, .error = error};
     fm_change_step *steps = fm_calloc(FM_MOST_STEPS, sizeof *steps);
-    *changed = NULL;
     if (!steps) return fm_fail_memory(error, FM_MOST_STEPS * sizeof *steps, "a change of loops");
     fm_status status = fm_change_parse(change, steps, &count, error);
     if (status == FM_OK) status = fm_region_copy(&self.region, region, error);

@@ -91,9 +91,9 @@ fm_status fm_region_nests(const fm_region *region, double limit_seconds, const f
                           size_t pair_count, size_t edge_count, fm_nest **nests, size_t *count,
                           fm_error *error)
 {
-    FM_REQUIRE(region, error);
     *nests = NULL;
     *count = 0;
+    FM_REQUIRE(region, error);
     for (const fm_region_node *node = region->body; node; node = node->next) ++*count;
     uint64_t *executions = fm_calloc((size_t)region->statement_count + 1, sizeof *executions);
     int64_t *parameters = fm_calloc(region->parameter_count + 1, sizeof *parameters);

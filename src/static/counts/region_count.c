@@ -123,9 +123,9 @@ static fm_status count_formulas(const fm_region *region, const fm_region_node *c
 fm_status fm_region_count(const fm_region *region, double limit_seconds, fm_region_counts **result,
                           fm_error *error)
 {
+    *result = NULL;
     FM_REQUIRE(region, error);
     fm_region_counts *counts = fm_calloc(1, sizeof *counts);
-    *result = NULL;
     if (!counts) return fm_fail_memory(error, sizeof *counts, "counts");
     counts->statement_count = region->statement_count;
     counts->statements = fm_calloc((size_t)region->statement_count + 1, sizeof *counts->statements);

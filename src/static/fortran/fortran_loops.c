@@ -313,7 +313,7 @@ bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s)
     if (!assumed)
         return fm_ft_refuse(
             walker->context, &s->place,
-            "%s: how often it runs depends on data (--assume 'loop at %u runs N times' would say it)",
+            "%s: how often it runs depends on data (the assumption 'loop at %u runs N times' would say it)",
             s->right ? "do while" : "do without bounds", s->place.line);
     if (!times) return false;
     const ft_statement *saved = walker->exit;

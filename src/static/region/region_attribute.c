@@ -119,13 +119,13 @@ fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair *pairs,
                               const uint64_t *edges, size_t edge_count, uint64_t late_from,
                               fm_attribution **attribution, fm_error *error)
 {
+    *attribution = NULL;
     FM_REQUIRE(region, error);
     fm_attribution *made = NULL;
     const size_t tags = (size_t)region->access_count + 1;
     uint32_t *map = fm_calloc(tags, sizeof *map);
     fm_status status = map ? fm_attribution_create(&made, error)
                            : fm_fail_memory(error, tags * sizeof *map, "the sites of accesses");
-    *attribution = NULL;
     if (status == FM_OK) status = fm_attribution_set_edges(made, edges, edge_count, late_from, error);
     if (status == FM_OK) status = add_sites(region, made, map, error);
     if (status == FM_OK) status = fm_attribution_add_pairs(made, pairs, pair_count, map, tags, error);

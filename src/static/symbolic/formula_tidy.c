@@ -46,6 +46,7 @@ static int compare_lines(const void *left, const void *right, void *width)
 static void sort_conditions(fm_formula_piece *piece)
 {
     size_t width = piece->columns + 1u;
+    if (piece->equality_count + piece->inequality_count == 0) return; /* there may be no numbers at all */
     int64_t *first = &piece->numbers[fm_formula_quotients(piece) * width];
     qsort_r(first, piece->equality_count, width * sizeof *first, compare_lines, &width);
     qsort_r(first + piece->equality_count * width, piece->inequality_count, width * sizeof *first,

@@ -227,13 +227,15 @@ static fm_status take_options(fm_symbolic *symbolic, const fm_symbolic_options *
 fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_options *given,
                                    size_t given_size, fm_symbolic **symbolic, fm_error *error)
 {
+    *symbolic = NULL;
     FM_REQUIRE(region, error);
     fm_symbolic_options options = {0};
     fm_open_class class;
     const double began = fm_now();
-    *symbolic = NULL;
     fm_status status =
         fm_sized_read(&options, sizeof options, given, given ? given_size : 0, "fm_symbolic_options", error);
+    if (status == FM_OK)
+        status = fm_check_choice(options.layout, FM_LAYOUT_ALIGNED, "fm_symbolic_options.layout", error);
     if (status != FM_OK) return status;
     fm_symbolic *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(error, sizeof *made, "formulas");
@@ -354,7 +356,7 @@ fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t 
         if (done == FM_FORMULA_TOO_LONG)
             return fm_fail(
                 error, FM_E_LIMIT, NULL,
-                "%s: the formula takes too long for these values; without --symbolic they are worked "
+                "%s: the formula takes too long for these values; without formulas they are worked "
                 "out by themselves",
                 symbolic->names[i]);
         if (i == FM_SYMBOLIC_DOMAIN && numbers[i] != 1)

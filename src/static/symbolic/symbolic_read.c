@@ -296,7 +296,7 @@ static fm_status read_all(reading *this)
     if (status == FM_OK) status = fm_json_end(scan);
     if (status != FM_OK) return status;
     if (!this->schema)
-        return fm_json_refuse(scan, "no schema: these are no formulas of fathom static --symbolic");
+        return fm_json_refuse(scan, "no schema: these are no formulas of fathom static");
     if (this->formula_count != fm_symbolic_formula_count(this->symbolic))
         return fm_json_refuse(scan, "%zu formulas for %zu sizes of caches", this->formula_count,
                               this->symbolic->size_count);

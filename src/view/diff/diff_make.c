@@ -110,10 +110,10 @@ static fm_status fill(fm_diff *diff, const fm_diff_options *options, fm_error *e
 fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const fm_profile *after,
                                const fm_diff_options *given, size_t given_size, fm_error *error)
 {
+    *diff = NULL;
     FM_REQUIRE(before, error);
     FM_REQUIRE(after, error);
     fm_diff_options options;
-    *diff = NULL;
     fm_status status = fm_sized_read(&options, sizeof options, given, given_size, "fm_diff_options", error);
     if (status) return status;
     if (before->granularity != after->granularity)

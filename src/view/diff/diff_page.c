@@ -239,8 +239,8 @@ static fm_status write_file(FILE *out, page_file *file, fm_error *error)
     if (*file->side[0].text.why && !file->match->same) {
         fputs("<p class=\"quiet\">The text of before is not there (", out);
         fm_html_write_text(out, file->side[0].text.why);
-        fputs("): lines that did not change are taken from after. --embed-source keeps it in the "
-              "profile.</p>\n",
+        fputs("): lines that did not change are taken from after. A profile with embedded source keeps "
+              "it.</p>\n",
               out);
     }
     fputs("<table class=\"side code\"><tbody>\n<tr><th class=\"n\"></th><th class=\"m\">before</th><th "

@@ -81,7 +81,7 @@ void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *
     if (other_line)
         fprintf(out,
                 "no estimate where the cache's line is not the profile's block of %s byte%s:\n"
-                "analyze with the line's size as --granularity\n",
+                "analyze with the line's size as the granularity\n",
                 fm_text_count(profile->granularity).text, profile->granularity == 1 ? "" : "s");
     if (unknown)
         fprintf(out, "unknown: larger than the profile's bound of %s blocks\n",
