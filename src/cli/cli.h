@@ -154,6 +154,8 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Flushes standard output and checks it: a full disk is never a success. Returns code, or CLI_FAILED
  * after a message. Every verb ends with it. */
 int cli_finish(int code);
+/* Where standard output was not for the result: a message that ends with `but`, and the code as it is. */
+int cli_finish_aside(int code, const char *but);
 /* The first of two exit codes that is one; -1: neither. For results that are written one after the other. */
 static inline int cli_worse(int first, int second)
 {

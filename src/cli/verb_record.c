@@ -88,6 +88,21 @@ static int open_writer(recording *self)
     return fm_writer_open(&self->writers[self->count - 1], path, &options, &error) ? cli_fail(&error) : -1;
 }
 
+/* Whoever looks for the reason why the program is gone finds it here. */
+static void say_ended(const recording *self)
+{
+    cli_complain(
+        "%s was ended for that: its references could no longer be stored; nothing of the trace is left",
+        self->collecting.command[0]);
+}
+
+static int open_writer_of_child(recording *self)
+{
+    const int code = open_writer(self);
+    if (code >= 0) say_ended(self);
+    return code;
+}
+
 /* Until everything has ended. -1, or an exit code after a message. */
 static int receive(recording *self)
 {
@@ -103,10 +118,12 @@ static int receive(recording *self)
         }
         if (collected.event == FM_COLLECTED_END) break;
         if (collected.event != FM_COLLECTED_IDLE)
-            while (code < 0 && self->count <= collected.process) code = open_writer(self);
+            while (code < 0 && self->count <= collected.process) code = open_writer_of_child(self);
         if (code < 0 && collected.event == FM_COLLECTED_REFERENCES &&
-            fm_writer_append(self->writers[collected.process], &collected.batch, &error))
+            fm_writer_append(self->writers[collected.process], &collected.batch, &error)) {
             code = cli_fail(&error);
+            say_ended(self);
+        }
         fm_collection_state state;
         fm_collection_state_get(self->collection, &state);
         cli_progress_update(&progress, state.references,
@@ -229,6 +246,6 @@ int cli_verb_record(int argc, char **argv)
     free(self.writers);
     free(self.paths);
     fm_collection_close(self.collection);
-    code = cli_finish(code);
+    code = cli_finish_aside(code, "the trace is stored all the same");
     return options.pass_status ? cli_pass_status(code, &end) : code;
 }

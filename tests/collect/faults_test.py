@@ -57,6 +57,17 @@ def program_killed_from_outside(how):
 
 
 @both
+def program_that_stops_its_parent(how):
+    """fathom stands still, as a shell or strace would; let on again it misses nothing."""
+    process, path = start(WATCH, [build("stopping_parent.c", how)])
+    wait_until(lambda: process_state(process.pid) == "T", "stopped")
+    process.send_signal(signal.SIGCONT)
+    result = finish(process, path)
+    expect(result.code, 0, f"exit code: {result.err}")
+    cyclic(result.profile, 100, 3)
+
+
+@both
 def busy_program_killed(how):
     program = build("endless.c", how)
     process, path = start(WATCH, [program])
@@ -305,11 +316,25 @@ def disk_full_under_record():
                               capture_output=True, text=True, timeout=60)
         expect(done.returncode, 1, f"exit code: {done.stderr}")
         expect_in("No space left", done.stderr, "message")
+        expect_in("ls was ended for that", done.stderr, "what became of the program")
         expect(os.listdir(directory), [], "files left")
     finally:
         subprocess.run(["umount", directory])
         os.rmdir(directory)
     gone_within(program, 60)
+
+
+@once
+def record_without_standard_output():
+    """The trace is the result: a summary that nobody can read is no failure."""
+    trace = os.path.join(work, "unseen.fathom")
+    for where in "&-", "/dev/full":
+        done = subprocess.run(["sh", "-c", f'exec "$0" record -o "$1" -- true >{where}', FATHOM, trace], capture_output=True, text=True)
+        expect(done.returncode, 0, f"exit code: {done.stderr}")
+        expect_in("standard output: cannot write", done.stderr, "message")
+        expect_in("the trace is stored", done.stderr, "message")
+        expect(subprocess.run([FATHOM, "check", "--quiet", trace], stdout=subprocess.DEVNULL).returncode, 0, "fathom check")
+        os.unlink(trace)
 
 
 @once

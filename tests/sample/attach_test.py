@@ -36,7 +36,7 @@ class Program:
 
     def end(self):
         out, _ = self.process.communicate("x\n", timeout=60)
-        expect((self.process.returncode, out.splitlines()[-1]), (0, "right"), f"the program's end\n{out}")
+        expect((self.process.returncode, (out.splitlines() or [""])[-1]), (0, "right"), f"the program's end\n{out}")
         return out
 
 
