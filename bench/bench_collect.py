@@ -157,7 +157,7 @@ def least(variants, stdin):
 
 def references(command, stdin):
     path = os.path.join(work, "collect.json")
-    timed([*run, "--no-sites", "--json", path, "--", *command], stdin)
+    timed([*run, "--no-sites", "--json", path, "--force", "--", *command], stdin)
     import json
     with open(path) as file:
         return json.load(file)["references"]
