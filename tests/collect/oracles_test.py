@@ -64,7 +64,7 @@ def lackey(command):
 def recorded(command):
     """The same from fathom record, as stored."""
     trace, text = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
-    done = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], stdout=subprocess.DEVNULL,
+    done = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True)
     expect(done.returncode, 0, f"exit code of record: {done.stderr}")
     subprocess.run([FATHOM, "convert", "-q", trace, "-o", os.path.join(work, "t.lackey")], check=True)
@@ -170,8 +170,8 @@ def run_and_record_agree():
     command = static_matmul()
     direct = run(["--bins", "exact"], command).profile
     trace, path = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
-    subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([FATHOM, "analyze", "-q", "--bins", "exact", trace, "--json", path], check=True,
+    subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([FATHOM, "analyze", "-q", "--bins", "exact", trace, "--json", path, "--force"], check=True,
                    stdout=subprocess.DEVNULL)
     with open(path) as file:
         stored = json.load(file)
