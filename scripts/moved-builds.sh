@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A tree that was copied or moved together with its builds: these name the place where they were made, and CMake refuses
 # to go on with them. Removes them, and says so, so that they are made anew. Run at the top of the tree, by the Makefile

@@ -230,8 +230,10 @@ unset CDPATH COLUMNS NO_COLOR
 export LC_ALL=C
 
 log_of() { echo "$logs/${1//\//-}"; }
-# A slow machine, or one with other work, is no reason for a test to fail: limits are of processor time.
-limited=scripts/run-limited.py
+# A slow machine, or one with other work, is no reason for a test to fail: limits are of processor time, of which tests
+# with threads use more where there are more processors.
+processors=$(nproc)
+limited="scripts/run-limited.py --cpu $((300 * (processors > 2 ? processors : 2)))"
 command -v python3 >/dev/null || limited="timeout --kill-after=10 400"
 
 run_one() { # label, command

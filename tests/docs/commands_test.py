@@ -71,10 +71,10 @@ awk 'BEGIN { print "time,disk,offset,bytes"; for (i = 0; i < 3000; i++) print i 
 awk 'BEGIN { print "OK"; for (i = 0; i < 900; i++) print 1339518083.1 + i " [0 127.0.0.1:60866] \"GET\" \"key:" i % 70 "\"" }' >monitor.log
 awk 'BEGIN { for (i = 0; i < 900; i++) print "10.0.0.1 - - [19/Nov/2026:20:00:00 +0000] \"GET /" i % 70 " HTTP/1.1\" 200 5" }' >access.log
 cp disk.csv io.csv; cut -d , -f 1,2 disk.csv | sed 's/lbn/key/' >requests.csv
-for n in 100 200 400; do fathom run -q -o /dev/null --json $n.json -- ./solve $n >/dev/null; done
+for n in 100 200 400; do fathom run -q -o /dev/null --json size$n.json -- ./solve $n >/dev/null; done
 fathom analyze -q trace.fathom --engine shards --engine-option rate=0.1 --json sampled.json >/dev/null
 gcc -O2 -g examples/tutorial/blur_fixed.c -o s; fathom run -q --size 48K,2M -o /dev/null --json after.json -- ./s >/dev/null
-for n in small before main change run profile exact; do cp 100.json $n.json; done; cp 200.json medium.json; cp 400.json large.json
+for n in small before main change run profile exact; do cp size100.json $n.json; done; cp size200.json medium.json; cp size400.json large.json
 fathom train -q -o model.json small.json medium.json >/dev/null; cp model.json solve.model
 cp examples/machines/zen3.machine my.machine
 mkdir -p include
