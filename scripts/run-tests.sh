@@ -5,7 +5,7 @@
 #
 #   scripts/run-tests.sh [--quick | --only GROUP]
 #
-# GROUP: unit oracle fuzz cli fault collect sample static soak mpi browser install docs asan tsan. --quick (make check): those
+# GROUP: unit oracle fuzz cli fault collect sample sweep static soak mpi browser install docs asan tsan. --quick (make check): those
 # that find most for their time, of the ordinary build alone.
 #
 # Every test program speaks TAP on standard output ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why", or
@@ -17,7 +17,7 @@ cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
 # Some tests wait for programs more than they compute: one more than there are processors.
 at_once=$((jobs + 1))
-groups="unit oracle fuzz cli fault collect static sample soak mpi browser install docs asan tsan"
+groups="unit oracle fuzz cli fault collect static sample sweep soak mpi browser install docs asan tsan"
 quick=no
 case "$# ${1:-}" in
 "0 ") ;;
@@ -169,6 +169,8 @@ for script in tests/static/*_test.py; do
     wanted static && add "static/${name%_test.py}" "$script"
 done
 wanted static && add static/fparser tests/static/fparser_judge.py
+# Every verb over real programs, each half of these by itself.
+for half in 1 2; do wanted sweep && add "sweep/$half" "tests/sweep/sweep_test.py $half/2"; done
 wanted soak && add soak tests/soak/soak_test.py
 # Those of the programs that take a way of their own through the receiver or the analysis: built by fathom cc where
 # what is sent is the same, since programs under Valgrind start slowly.
