@@ -270,7 +270,9 @@ def forbidden_while_signals_come(collector, how):
     """Signals cannot be blocked: a handler that comes at a wrong moment is not seen, which the profile says then."""
     program = build("filtered.c", how, "-pthread")
     for _ in range(3):
-        path = os.path.join(work, "profile.json")
+        path = os.path.join(work, "signals.json")
+        if os.path.exists(path):
+            os.unlink(path)
         done = subprocess.run([FATHOM, "run", "--json", path, "--output", "/dev/null", *WATCH, "--", program, "signals", "2000"],
                               capture_output=True, text=True, timeout=120)
         with open(path) as file:
