@@ -71,7 +71,14 @@ def run_cases(options, directory):
         yield f"run: built by fathom cc{words}", lambda program, more=more: ["run", "-q", *more, "--", built[program]]
         yield f"run: under Valgrind{words}", lambda program, more=more: ["run", "-q", *more, "--", plain]
     yield "record: built by fathom cc", lambda program: [
-        "record", "-q", "-o", os.path.join(directory, "recorded.fathom"), "--", built[program]]
+        "record", "-q", "-o", absent(os.path.join(directory, "recorded.fathom")), "--", built[program]]
+
+
+def absent(path):
+    """The path, where nothing is any more: older builds know no --force."""
+    if os.path.exists(path):
+        os.unlink(path)
+    return path
 
 
 def cases(options, directory):

@@ -33,7 +33,7 @@ def timed(command, result):
     best = None
     for _ in range(arguments.repeat):
         begin = time.monotonic()
-        done = subprocess.run([*command, "-q", "--json", result], stdout=subprocess.DEVNULL, env=environment)
+        done = subprocess.run([*command, "-q", "--json", result, "--force"], stdout=subprocess.DEVNULL, env=environment)
         seconds = time.monotonic() - begin
         if done.returncode != 0:
             sys.exit(f"bench_cluster.py: {' '.join(command)}: exit code {done.returncode}")

@@ -157,7 +157,7 @@ def least(variants, stdin):
 
 def references(command, stdin):
     path = os.path.join(work, "collect.json")
-    timed([*run, "--no-sites", "--json", path, "--", *command], stdin)
+    timed([*run, "--no-sites", "--json", path, "--force", "--", *command], stdin)
     import json
     with open(path) as file:
         return json.load(file)["references"]
@@ -225,23 +225,30 @@ def measure_one_core():
 
 
 def measure_compiler():
-    print("\nThrough `fathom cc`: wall time, seconds, and ratios. `alone`: the instrumented program without fathom.\n")
-    print("| subject | references | native | alone | `run --no-sites` | `run` | no-sites / native | run / no-sites | M refs/s |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    to_native, sites = [], []
+    print("\nThrough `fathom cc`: wall time, seconds, and ratios. `alone`: the instrumented program without fathom. The last "
+          "two: how much longer the ordinary program takes under Valgrind, without sites and with.\n")
+    print("| subject | references | native | alone | `run --no-sites` | `run` | no-sites / native | run / no-sites | M refs/s "
+          "| Valgrind, no-sites | Valgrind |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    to_native, sites, by_valgrind = [], [], []
     for name, (command, built, stdin) in compiler_subjects().items():
         if arguments.subjects and name not in arguments.subjects:
             continue
         count = references(built, stdin)
-        native_time, alone, plain, attributed = least(
-            [command, built, [*run, "--no-sites", "--", *built], [*run, "--", *built]], stdin)
+        native_time, alone, plain, attributed, valgrind_plain, valgrind = least(
+            [command, built, [*run, "--no-sites", "--", *built], [*run, "--", *built],
+             [*run, "--no-sites", "--", *command], [*run, "--", *command]], stdin)
         to_native.append(plain / native_time)
         sites.append(attributed / plain)
         print(f"| {name} | {count / 1e6:.0f} M | {native_time:.2f} | {alone:.2f} | {plain:.2f} | {attributed:.2f} | "
-              f"{plain / native_time:.1f} | {attributed / plain:.2f} | {count / plain / 1e6:.0f} |", flush=True)
+              f"{plain / native_time:.1f} | {attributed / plain:.2f} | {count / plain / 1e6:.0f} | "
+              f"{valgrind_plain / plain:.2f} | {valgrind / attributed:.2f} |", flush=True)
         tell(part="collect", collector="compiler", subject=name, to_native=f"{plain / native_time:.3f}",
-             sites=f"{attributed / plain:.3f}")
-    print(f"| mean | | | | | | {mean(to_native):.1f} | {mean(sites):.2f} | |")
+             sites=f"{attributed / plain:.3f}", valgrind_plain=f"{valgrind_plain / plain:.3f}",
+             valgrind=f"{valgrind / attributed:.3f}")
+        by_valgrind.append((valgrind_plain / plain, valgrind / attributed))
+    print(f"| mean | | | | | | {mean(to_native):.1f} | {mean(sites):.2f} | | "
+          f"{mean([plain for plain, _ in by_valgrind]):.2f} | {mean([full for _, full in by_valgrind]):.2f} |")
 
 
 if arguments.only in (None, "valgrind"):

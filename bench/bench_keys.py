@@ -64,6 +64,8 @@ def measure(options, trace, name, directory, asked):
             break
         for program, threads in runs:
             profile = os.path.join(directory, "profile.json")
+            if os.path.exists(profile):
+                os.unlink(profile)
             runs[program, threads].append(run(analyze(program, trace, threads, profile, asked)))
             with open(profile, "rb") as file:
                 found = file.read()
@@ -92,6 +94,9 @@ def ways(options):
 def side_by_side(options, trace, name, directory):
     """As many engines as processors, each by itself."""
     processors, program = len(os.sched_getaffinity(0)), options.fathom[0]
+    for name in os.listdir(directory): # of the engine before: older builds know no --force
+        if name.endswith(".json"):
+            os.unlink(os.path.join(directory, name))
     alone = run(analyze(program, trace, 1, os.path.join(directory, "profile.json")))[0]
     began = time.monotonic()
     children = [subprocess.Popen(analyze(program, trace, 1, os.path.join(directory, f"side{number}.json")),

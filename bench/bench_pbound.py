@@ -30,7 +30,7 @@ def profiles(name, macros, folder, run):
         out = os.path.join(folder, "static.json")
         began = time.monotonic()
         subprocess.run([fathom, "static", source, "--quiet", "--method", "count", "--bins", "exact", "--granularity",
-                        str(granularity), "--json", out] + defined, check=True, stdout=subprocess.DEVNULL)
+                        str(granularity), "--json", out, "--force"] + defined, check=True, stdout=subprocess.DEVNULL)
         took = max(took, time.monotonic() - began)
         with open(out) as file:
             found["static", granularity] = json.load(file)
@@ -42,7 +42,7 @@ def profiles(name, macros, folder, run):
         flags = ["-D%s=%d" % item for item in macros.items()]
         subprocess.run([fathom, "cc", "-O0", "-g"] + flags + [program + ".c", "-o", program], check=True)
         subprocess.run([fathom, "run", "--quiet", "--function", name, "--no-stack", "--no-sites", "--bins", "exact",
-                        "--granularity", "8,64", "-o", "/dev/null", "--json", out, "--", program], check=True)
+                        "--granularity", "8,64", "-o", "/dev/null", "--json", out, "--force", "--", program], check=True)
         with open(out) as file:
             for profile in json.load(file)["profiles"]:
                 found["run", profile["granularity"]] = profile

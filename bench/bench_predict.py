@@ -62,7 +62,7 @@ def profiles_of(path):
 
 
 def train(training, granularity, model):
-    run(fathom, "train", "-q", "-o", model, "--granularity", str(granularity), *training)
+    run(fathom, "train", "-q", "-o", model, "--force", "--granularity", str(granularity), *training)
 
 
 def predict(model, size):
@@ -100,7 +100,7 @@ def coverage_of(case, model, patterns):
         return 1.0
     trace = os.path.join(work, case.name + ".fathom")
     size = case.sizes[2]
-    run(fathom, "record", "-q", "-o", trace, "--", *case.command(size), stdin=case.standard_input(size))
+    run(fathom, "record", "-q", "-o", trace, "--force", "--", *case.command(size), stdin=case.standard_input(size))
     done = subprocess.run([fathom, "predict", model, "--size-from", trace, "--json", os.devnull],
                           capture_output=True, text=True)
     os.unlink(trace)

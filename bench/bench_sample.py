@@ -227,7 +227,7 @@ def exact(name, command, times=False):
     if not os.path.exists(path):
         part, begin = path + ".part", used()
         threads = ["--threads-private"] if name in THREADED else []
-        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if times else []), *threads, "-g", "8,64", "--json", part, "--", *command],
+        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if times else []), *threads, "-g", "8,64", "--json", part, "--force", "--", *command],
                               stdout=subprocess.DEVNULL)
         if done.returncode not in (0, 1):  # git says 1: there are differences
             sys.exit(f"bench_sample: {' '.join(command)}: cannot be measured")
@@ -253,7 +253,7 @@ def accuracy(names):
         for _ in range(arguments.repeat):
             found = os.path.join(work, f"sampled-{name}.json".replace(" ", "_"))
             forget(found)
-            subprocess.run([fathom, "sample", "-q", "--rate", arguments.rate or "500", "-g", "8,64", "--no-sites", "--json", found, "--",
+            subprocess.run([fathom, "sample", "-q", "--rate", arguments.rate or "500", "-g", "8,64", "--no-sites", "--json", found, "--force", "--",
                             *command], stdout=subprocess.DEVNULL)
             a, b = profile_of(truth, 8), profile_of(found, 8)
             paper = 1 - sum(abs(x - y) for x, y in zip(distances(a), distances(b))) / 2
@@ -298,7 +298,7 @@ def bias(names):
                 found = os.path.join(work, f"bias-{name}.json".replace(" ", "_"))
                 forget(found)
                 subprocess.run([fathom, "sample", "-q", *option, "--method", "software", "--rate", arguments.rate or "500", "-g", "8,64",
-                                "--no-sites", "--json", found, "--", *command], stdout=subprocess.DEVNULL)
+                                "--no-sites", "--json", found, "--force", "--", *command], stdout=subprocess.DEVNULL)
                 shares.append(long_share(profile_of(found, 8)))
                 told = subprocess.run([fathom, "compare", "-q", "--select", "64", "--json", "-", truth, found], check=True,
                                       capture_output=True, text=True)
@@ -364,7 +364,7 @@ def tradeoff(names):
                 found = os.path.join(work, f"tradeoff-{word}.json")
                 forget(found)
                 took = measure([fathom, "sample", "-q", "--method", "software", "--follow-children", *options, "-g", "8", "--no-sites",
-                                "--json", found, "-o", os.devnull, "--"], command)
+                                "--json", found, "--force", "-o", os.devnull, "--"], command)
                 if not os.path.exists(found):  # it was too short for a sample
                     continue
                 whole = profile_of(found, 8)
@@ -524,7 +524,7 @@ def equal(names, runs):
         return status, hashlib.sha256(done.stdout).hexdigest(), done.stderr
 
     alone = {name: outcome([], EVERY[name]()) for name in names}
-    prefix = [fathom, "sample", "-q", "--rate", "1000", "--no-sites", "--json", profile, "-o", os.devnull, "--"]
+    prefix = [fathom, "sample", "-q", "--rate", "1000", "--no-sites", "--json", profile, "--force", "-o", os.devnull, "--"]
     different = []
     for i in range(runs):
         name = names[i % len(names)]

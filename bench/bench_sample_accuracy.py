@@ -74,7 +74,7 @@ def record(name):
         stdin = feed(REAL[name]) if feed else None
     with open(stdin or os.devnull, "rb") as given:
         done = subprocess.run([fathom, "record", "-q", "--limit", str(options.references), "--at-limit", "stop", "-o",
-                               trace + ".part.fathom", "--", *command], stdin=given, stdout=subprocess.DEVNULL)
+                               trace + ".part.fathom", "--force", "--", *command], stdin=given, stdout=subprocess.DEVNULL)
     if done.returncode not in (0, 3):
         sys.exit(f"bench_sample_accuracy: {' '.join(command)}: cannot be recorded")
     os.rename(trace + ".part.fathom", trace)

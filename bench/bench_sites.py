@@ -23,7 +23,7 @@ FATHOM = os.path.join(BUILD, "fathom")
 
 
 def record(command, trace):
-    said = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], capture_output=True, text=True, check=True)
+    said = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], capture_output=True, text=True, check=True)
     return next(word for line in said.stdout.splitlines() if " accesses of " in line for word in [line.split(": ")[1].split()[0]])
 
 
@@ -61,7 +61,7 @@ def measure(trace, threads, repeat, directory):
     profile, runs = os.path.join(directory, "profile.json"), []
     for _ in range(repeat):
         begin, used = time.monotonic(), processor_seconds()
-        subprocess.run([FATHOM, "analyze", "-q", trace, "--threads", str(threads), "--json", profile],
+        subprocess.run([FATHOM, "analyze", "-q", trace, "--threads", str(threads), "--json", profile, "--force"],
                        stdout=subprocess.DEVNULL, check=True)
         runs.append((time.monotonic() - begin, processor_seconds() - used))
     with open(profile, "rb") as file:

@@ -55,7 +55,7 @@ def run(kernel, parameters, method, options, path):
     source = source if os.path.exists(source) else os.path.join(options.kernels_in, kernel + ".fir")
     command = [FATHOM, "static", source, "--param", ",".join(f"{name}={value}" for name, value in parameters.items()),
                "--quiet", "--bins", options.bins, "--layout", options.layout, "--limit-time", str(options.limit),
-               "--method", method, "--json", path]
+               "--method", method, "--json", path, "--force"]
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
         _, status, used = os.wait4(process.pid, 0)
@@ -161,7 +161,7 @@ def evaluate(path, parameters):
 def counted(source, parameters, path):
     """First touches and misses by --method count; None where it gave up."""
     done = subprocess.run([FATHOM, "static", source, "--param", parameters, "--quiet", "--bins", "exact", "--method",
-                           "count", "--json", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                           "count", "--json", path, "--force"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if done.returncode:
         return None
     with open(path) as file:
@@ -183,7 +183,7 @@ def symbolic(options):
             source = os.path.join(options.kernels_in, kernel + ".c")
             source = source if os.path.exists(source) else os.path.join(options.kernels_in, kernel + ".fir")
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            done = subprocess.run([FATHOM, "static", source, "--symbolic", "--quiet", "--size", "32K,1M", "--json", path,
+            done = subprocess.run([FATHOM, "static", source, "--symbolic", "--quiet", "--size", "32K,1M", "--json", path, "--force",
                                    "--limit-time", str(options.limit), "--layout", options.layout],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -101,7 +101,7 @@ build_tcc() {
 # Another fathom, or what it tells the compiler has changed: compile again.
 parts=$(dirname "$fathom")/lib/fathom/cc
 if [ "$(cat compiled 2>/dev/null)" != "$fathom" ] || [ "$parts/gcc.specs" -nt compiled ] ||
-    [ "$parts/inline.s" -nt compiled ]; then
+    [ "$parts/inline.s" -nt compiled ] || [ -n "$(find "$parts" -name 'gcc-*.so' -newer compiled)" ]; then
     rm -rf build-{gzip,sqlite,tcc}-fathom
 fi
 mkdir -p sqlite-made build-{gzip,sqlite,tcc}-{native,fathom}

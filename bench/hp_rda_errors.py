@@ -16,7 +16,7 @@ SIZES = [256, 512, 1024, 2048, 4096, 8192, 16384]
 
 
 def profile(options, path, trace, fathom):
-    command = [fathom, "analyze", "-q", "--no-sites", "--granularity", "64", "--json", path, *options, trace]
+    command = [fathom, "analyze", "-q", "--no-sites", "--granularity", "64", "--json", path, "--force", *options, trace]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -39,7 +39,7 @@ def main():
                 for size in SIZES:
                     options = ["--engine", arguments.engine, "--thread-trace-size", str(size)]
                     profile(options + ([] if adjusted else ["--disable-adjusting"]), estimate, trace, fathom)
-                    subprocess.run([fathom, "compare", "-q", "--json", result, exact, estimate], check=True,
+                    subprocess.run([fathom, "compare", "-q", "--json", result, "--force", exact, estimate], check=True,
                                    stdout=subprocess.DEVNULL)
                     with open(result, encoding="utf-8") as stream:
                         errors.append(100 * json.load(stream)["average_error"])

@@ -232,6 +232,6 @@ class Case:
         """The path of a file with its profiles at 8 and 64 bytes a block."""
         path = os.path.join(self.work, f"{self.name}-{size}.json")
         if not os.path.exists(path):  # kept: delete the work directory to run the programs again
-            run(self.fathom, "run", "-q", "--no-sites", "--granularity", "8,64", "--json", path, "--output",
+            run(self.fathom, "run", "-q", "--no-sites", "--granularity", "8,64", "--json", path, "--force", "--output",
                 os.devnull, "--", *self.command(size), stdin=self.standard_input(size))
         return path

@@ -57,8 +57,8 @@ measure() { # name, trace, granularity
     FATHOM_PARTS=$build/bench/idle "$build/bench/bench_feed" --threads "$threads" --granularity "$3" --repeat 3 \
         --steps gpu "$2"
     [ -n "$card" ] || return 0
-    took=$(seconds "$fathom" analyze -q --engine gpu --granularity "$3" --json "$work/gpu.json" "$2")
-    "$fathom" analyze -q --engine exact --granularity "$3" --json "$work/exact.json" "$2" >/dev/null
+    took=$(seconds "$fathom" analyze -q --engine gpu --granularity "$3" --json "$work/gpu.json" --force "$2")
+    "$fathom" analyze -q --engine exact --granularity "$3" --json "$work/exact.json" --force "$2" >/dev/null
     if same "$work/gpu.json" "$work/exact.json"; then answer="the same profile as exact"; else answer="ANOTHER PROFILE"; fi
     printf '\nThe whole command, with the start of CUDA: %s s, %s\n' "$took" "$answer"
 }
@@ -74,14 +74,14 @@ measure() { # name, trace, granularity
     echo "| device | $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1 || echo none) |"
     echo "| processor | $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $cores cores |"
     echo "| commit | $commit |"
-    "$fathom" gen zipf --keys 1000000 --references "$references" --seed 1 -o "$work/zipf.fathom"
+    "$fathom" gen zipf --keys 1000000 --references "$references" --seed 1 -o "$work/zipf.fathom" --force
     measure "Zipf over 10^6 keys" "$work/zipf.fathom" 64
     measure "Zipf over 10^6 keys" "$work/zipf.fathom" 1
-    "$fathom" convert -q --level 4 "$work/zipf.fathom" -o "$work/small.fathom"
+    "$fathom" convert -q --level 4 "$work/zipf.fathom" -o "$work/small.fathom" --force
     rm "$work/zipf.fathom"
     measure "the same, all of it compressed (convert --level 4)" "$work/small.fathom" 64
     rm "$work/small.fathom"
-    "$fathom" gen uniform --keys 10000000 --references "$references" --seed 1 -o "$work/uniform.fathom"
+    "$fathom" gen uniform --keys 10000000 --references "$references" --seed 1 -o "$work/uniform.fathom" --force
     measure "uniform over 10^7 keys" "$work/uniform.fathom" 1
     rm "$work/uniform.fathom"
     for trace in "$traces"/*.fathom; do

@@ -3,6 +3,7 @@
 # static program of its own and links with nothing of fathom. Where those archives are absent, or under sanitizers,
 # it is left out, and everything else is built all the same.
 set(FATHOM_VALGRIND_OUTPUT ${CMAKE_BINARY_DIR}/lib/fathom/valgrind)
+unset(__pkg_config_checked_VALGRIND CACHE) # it may have been removed
 pkg_check_modules(VALGRIND QUIET valgrind>=3.19)
 
 function(fathom_valgrind_missing why)

@@ -24,6 +24,7 @@ _fathom_options() {
     static) echo '--function --param --granularity --layout --scalars --assume --counts --symbolic --open --emit-c --bins --json --report --callgrind --csv --size --embed-source --by --pairs --histogram --top --what-if --suggest --emit-ir --cache --machine --emit-machine --language --method --draws --verify --limit-time --threads --quiet --progress' ;;
     predict) echo "--data-size --size-from --threshold --data-samples --peaks --json --bins --quiet --progress $trace" ;;
     esac
+    case $1 in cc | c++ | fc) ;; *) echo '--force' ;; esac
     echo '--help'
 }
 

@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PWD/build:$PATH
 mkdir -p build/demo
+rm -f build/demo/*.json # of the last time: a profile is not overwritten by itself
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '\n%s\n' "$*"; }

@@ -95,7 +95,7 @@ for group in "$@"; do
     while read -r of what package; do
         [ "$of" = "$group" ] || continue
         found=yes
-        present "$what" || missing+=("$package")
+        present "$what" || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
     done <<<"$requirements"
     if [ "$found" = no ]; then
         echo "$0: unknown group '$group'; expected build, parts, check, test, lint, fuzz, demo or bench" >&2

@@ -64,12 +64,12 @@ sys.exit(a != b)
 END
 }
 for shape in zipf uniform cyclic sawtooth; do
-    "$build/fathom" gen $shape --keys 300000 --references 20000000 --seed 7 -o "$work/trace.fathom"
+    "$build/fathom" gen $shape --keys 300000 --references 20000000 --seed 7 -o "$work/trace.fathom" --force
     for options in "--granularity 1" "--granularity 64 --bins exact" "--granularity 8 --time" "--bound 5000 --granularity 1"; do
         # Words are split on purpose.
         # shellcheck disable=SC2086
-        "$build/fathom" analyze -q --engine gpu $options --json "$work/gpu.json" "$work/trace.fathom" >/dev/null &&
-            "$build/fathom" analyze -q --engine exact $options --json "$work/exact.json" "$work/trace.fathom" >/dev/null &&
+        "$build/fathom" analyze -q --engine gpu $options --json "$work/gpu.json" --force "$work/trace.fathom" >/dev/null &&
+            "$build/fathom" analyze -q --engine exact $options --json "$work/exact.json" --force "$work/trace.fathom" >/dev/null &&
             same "$work/gpu.json" "$work/exact.json"
         result $? "gpu is exact: $shape $options"
     done
@@ -78,9 +78,9 @@ done
 for shape in "zipf 2" "zipf 300" "zipf 5000" "uniform 3000" "zipf 2000000" "uniform 20000000" "zipf 100000000" "zipf 500000000"; do
     # shellcheck disable=SC2086
     set -- $shape
-    "$build/fathom" gen "$1" --keys "$2" --references 90000000 --seed 3 -o "$work/keys.fathom"
-    "$build/fathom" analyze -q --engine gpu --granularity 1 --json "$work/gpu.json" "$work/keys.fathom" >/dev/null &&
-        "$build/fathom" analyze -q --engine exact --granularity 1 --json "$work/exact.json" "$work/keys.fathom" >/dev/null &&
+    "$build/fathom" gen "$1" --keys "$2" --references 90000000 --seed 3 -o "$work/keys.fathom" --force
+    "$build/fathom" analyze -q --engine gpu --granularity 1 --json "$work/gpu.json" --force "$work/keys.fathom" >/dev/null &&
+        "$build/fathom" analyze -q --engine exact --granularity 1 --json "$work/exact.json" --force "$work/keys.fathom" >/dev/null &&
         same "$work/gpu.json" "$work/exact.json"
     result $? "gpu is exact: $shape keys"
     rm "$work/keys.fathom"
@@ -91,8 +91,8 @@ done
 result $? "gpu is exact: every single distance"
 for options in "" "--disable-adjusting" "--thread-trace-size 256 --trace-size 1M"; do
     # shellcheck disable=SC2086
-    "$build/fathom" analyze -q --engine hp-rda-gpu $options --json "$work/gpu.json" "$work/trace.fathom" >/dev/null &&
-        "$build/fathom" analyze -q --engine hp-rda $options --json "$work/cpu.json" "$work/trace.fathom" >/dev/null &&
+    "$build/fathom" analyze -q --engine hp-rda-gpu $options --json "$work/gpu.json" --force "$work/trace.fathom" >/dev/null &&
+        "$build/fathom" analyze -q --engine hp-rda $options --json "$work/cpu.json" --force "$work/trace.fathom" >/dev/null &&
         same "$work/gpu.json" "$work/cpu.json"
     result $? "hp-rda-gpu is hp-rda: $options"
 done

@@ -71,6 +71,7 @@
 #include <fathom/collect.h>
 #include <fathom/diff.h>
 #include <fathom/engines.h>
+#include <fathom/file_kind.h>
 #include <fathom/generate.h>
 #include <fathom/machine.h>
 #include <fathom/model.h>

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ struct fm_output {
     FILE *stream;
     int descriptor;     /* -1: standard output */
     int directory;      /* of the target; -1: written in place */
+    int existing;       /* the file to copy into at the commit, which cannot be replaced as it is; -1: none */
     bool unnamed;       /* an O_TMPFILE: no name before the commit */
     bool abandoned;     /* what is still buffered is of no interest */
     int failure;        /* errno of the first failed write */
@@ -128,7 +130,7 @@ static int make_temporary_name(fm_output *output)
                             output->temporary, AT_SYMLINK_FOLLOW);
         else
             result = output->descriptor =
-                openat(output->directory, output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                openat(output->directory, output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         why = result < 0 ? errno : 0;
     }
     if (why) output->temporary[0] = '\0';
@@ -139,7 +141,7 @@ static int make_temporary_name(fm_output *output)
 static int create_file(fm_output *output)
 {
     char proc_path[32];
-    output->descriptor = openat(output->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    output->descriptor = openat(output->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (output->descriptor >= 0) {
         output->unnamed = access(descriptor_path(output->descriptor, proc_path), F_OK) == 0;
         if (output->unnamed) return 0;
@@ -168,6 +170,21 @@ static ssize_t write_through(void *cookie, const char *from, size_t bytes)
     return (ssize_t)done; /* less than asked for is a failure to stdio */
 }
 
+/* Whether the new file can be made such that nobody sees a difference: owner, group, permissions, and no
+ * other name that would still lead to the old one. Where permissions cannot be changed, all files of that
+ * file system have the same. */
+static bool take_after(const fm_output *output, const struct stat *old)
+{
+    struct stat made;
+    if (old->st_nlink > 1 || fstat(output->descriptor, &made) != 0) return false;
+    if ((made.st_uid != old->st_uid || made.st_gid != old->st_gid) &&
+        fchown(output->descriptor, old->st_uid, old->st_gid) != 0)
+        return false;
+    if (getxattr(output->path, "system.posix_acl_access", NULL, 0) > 0) return false;
+    (void)!fchmod(output->descriptor, old->st_mode & 0777);
+    return true;
+}
+
 static fm_status open_target(fm_output *output, fm_error *error)
 {
     struct stat there = {0};
@@ -187,9 +204,10 @@ static fm_status open_target(fm_output *output, fm_error *error)
     why = open_directory(output);
     if (!why) why = create_file(output);
     if (why) return fail_system(error, output->name, "create", why);
-    /* Where permissions cannot be changed, all files of that file system have the same. */
-    if (exists) (void)!fchmod(output->descriptor, there.st_mode & 0777);
-    return FM_OK;
+    if (!exists || take_after(output, &there)) return FM_OK;
+    do output->existing = open(output->path, O_WRONLY | O_CLOEXEC);
+    while (output->existing < 0 && errno == EINTR);
+    return output->existing < 0 ? fail_system(error, output->name, "write", errno) : FM_OK;
 }
 
 /* ---- the calls ---- */
@@ -200,7 +218,7 @@ fm_status fm_output_open(fm_output **output_out, const char *path, fm_error *err
     size_t room = sizeof(fm_output) + strlen(path) + 1;
     fm_output *output = fm_calloc(1, room);
     if (!output) return fm_fail_memory(error, room, "an output file");
-    output->descriptor = output->directory = -1;
+    output->descriptor = output->directory = output->existing = -1;
     memcpy(output->path, path, strlen(path) + 1);
     output->name = output->path;
     fm_status status = FM_OK;
@@ -270,6 +288,36 @@ static int move_into_place(fm_output *output)
     return 0;
 }
 
+/*
+ * Puts the whole content into the file that is there, from its beginning. Room on the disk is asked for
+ * first: what is there is not touched unless all of it fits. Returns 0 or an errno value.
+ */
+static int copy_into_existing(fm_output *output)
+{
+    struct stat made, old;
+    if (fstat(output->descriptor, &made) != 0 || fstat(output->existing, &old) != 0) return errno;
+    if (made.st_size > old.st_size) {
+        const off_t more = made.st_size - old.st_size;
+        const int why = fallocate(output->existing, 0, old.st_size, more) == 0 ? 0 : errno;
+        if (why && why != EOPNOTSUPP && why != ENOSYS && why != EINVAL) return why;
+    }
+    for (off_t at = 0; at < made.st_size;) {
+        const ssize_t got = pread(output->descriptor, output->buffer, sizeof output->buffer, at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got < 0 ? errno : EIO;
+        for (ssize_t done = 0; done < got;) {
+            const ssize_t put =
+                pwrite(output->existing, output->buffer + done, (size_t)(got - done), at + done);
+            if (put < 0 && errno == EINTR) continue;
+            if (put <= 0) return put < 0 ? errno : EIO;
+            done += put;
+        }
+        at += got;
+    }
+    if (ftruncate(output->existing, made.st_size) != 0) return errno;
+    return close_checked(output->existing);
+}
+
 fm_status fm_output_commit(fm_output *output, fm_error *error)
 {
     FM_REQUIRE(output, error);
@@ -280,8 +328,9 @@ fm_status fm_output_commit(fm_output *output, fm_error *error)
     if (!why && output->descriptor >= 0) why = close_checked(output->descriptor);
     fm_status status = why ? fail_system(error, output->name, "write", why) : FM_OK;
     if (!why && output->directory >= 0) {
-        why = move_into_place(output);
-        if (why) status = fail_system(error, output->name, "create", why);
+        const bool copied = output->existing >= 0;
+        why = copied ? copy_into_existing(output) : move_into_place(output);
+        if (why) status = fail_system(error, output->name, copied ? "write" : "create", why);
     }
     fm_output_abandon(output);
     return status;
@@ -293,6 +342,7 @@ void fm_output_abandon(fm_output *output)
     output->abandoned = true;
     if (output->stream && output->stream != stdout) fclose(output->stream);
     if (output->descriptor >= 0) close(output->descriptor);
+    if (output->existing >= 0) close(output->existing);
     if (output->temporary[0]) unlinkat(output->directory, output->temporary, 0);
     if (output->directory >= 0) close(output->directory);
     free(output->target);

@@ -30,7 +30,7 @@ static int parse_granularities(const char *list, cli_analysis *analysis)
         if (strcmp(part, "element") == 0)
             return cli_misuse(
                 "--granularity: element goes alone: sizes of caches are in elements then, not bytes");
-        if (!cli_parse_count(part, &value) || value == 0 || (value & (value - 1)))
+        if (!cli_parse_bytes(part, &value) || value == 0 || (value & (value - 1)))
             return cli_misuse("--granularity: expected a power of two such as 64 or 4K, found '%s'", part);
         for (size_t i = 0; i < analysis->count; i++)
             if (analysis->granularity[i] == value)
@@ -40,6 +40,14 @@ static int parse_granularities(const char *list, cli_analysis *analysis)
         analysis->granularity[analysis->count++] = value;
     }
     return -1;
+}
+
+uint64_t cli_analysis_least_granularity(const cli_analysis *analysis)
+{
+    uint64_t least = analysis->count ? analysis->granularity[0] : 1;
+    for (size_t i = 1; i < analysis->count; i++)
+        if (analysis->granularity[i] < least) least = analysis->granularity[i];
+    return least;
 }
 
 void cli_analysis_note_bytes(const cli_analysis *analysis)

@@ -99,6 +99,8 @@ void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references);
 const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis);
 /* -1, or an exit code after a message. */
 int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis);
+/* The smallest block size; 1 where there is none yet. */
+uint64_t cli_analysis_least_granularity(const cli_analysis *analysis);
 /* Of memory, whose accesses have sizes: that single bytes are counted, where that was asked for. */
 void cli_analysis_note_bytes(const cli_analysis *analysis);
 /* What each of `count` analyzers may use so that the program keeps --max-memory; 0: no limit. -1, or an exit

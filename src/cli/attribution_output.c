@@ -72,7 +72,7 @@ bool cli_attribution_takes_stdout(const cli_attribution_options *options)
 static int add_size(cli_attribution_caches *found, const char *text)
 {
     uint64_t bytes;
-    if (!cli_parse_count(text, &bytes) || bytes == 0)
+    if (!cli_parse_size(text, &bytes) || bytes == 0)
         return cli_misuse("--size: expected sizes in bytes such as 32K,1M, found '%s'", text);
     if (found->count == CLI_MOST_CACHES) return cli_misuse("--size: at most %d sizes", CLI_MOST_CACHES);
     for (size_t i = 0; i < found->count; i++)
@@ -100,19 +100,6 @@ int cli_attribution_find_caches(const cli_attribution_options *options, cli_attr
         cli_note("this machine's caches are left out: %s", error.reason);
     }
     return -1;
-}
-
-void cli_attribution_note_keys(const char *sizes, const fm_profile *profile)
-{
-    /* What comes from a program is memory, cut into single bytes. */
-    if (!sizes || profile->granularity != 1) return;
-    if (profile->elements) {
-        cli_note("--size %s: numbers of elements, not bytes", sizes);
-        return;
-    }
-    if (profile->run || profile->attribution) return;
-    cli_note("--size %s: numbers of keys, not bytes: the granularity is 1, so that each block is one key",
-             sizes);
 }
 
 size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granularity,

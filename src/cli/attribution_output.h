@@ -40,11 +40,11 @@ typedef struct cli_attribution_options {
 #define CLI_ATTRIBUTION_OPTIONS(a)                                                                           \
     {"callgrind",                                                                                            \
      0,                                                                                                      \
-     CLI_STRING,                                                                                             \
+     CLI_OUTPUT,                                                                                             \
      &(a)->callgrind,                                                                                        \
      "FILE",                                                                                                 \
      "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},           \
-        {"csv",     0,      CLI_STRING,                                                                      \
+        {"csv",     0,      CLI_OUTPUT,                                                                      \
          &(a)->csv, "FILE", "write every pair of code sites as CSV; - is standard output"},                  \
         {"size",      0,      CLI_STRING,                                                                    \
          &(a)->sizes, "LIST", "caches to judge by, in bytes: 32K,1M\n(default: this machine's)"},            \
@@ -93,8 +93,6 @@ typedef struct cli_attribution_caches {
 } cli_attribution_caches;
 int cli_attribution_find_caches(const cli_attribution_options *options, cli_attribution_caches *found);
 
-/* Where sizes were given (NULL: not) for a profile of keys, which have none: what they mean there. */
-void cli_attribution_note_keys(const char *sizes, const fm_profile *profile);
 /* For fm_analyzer_options: where ranges of distances are cut. Returns how many. */
 size_t cli_attribution_edges(const cli_attribution_caches *found, uint64_t granularity,
                              uint64_t edges[CLI_MOST_EDGES]);

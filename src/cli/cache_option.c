@@ -11,8 +11,8 @@ int cli_parse_cache(const char *text, uint64_t granularity, fm_cache *cache)
     snprintf(copy, sizeof copy, "%s", text);
     char *rest = copy;
     const char *size = strsep(&rest, ":"), *ways = strsep(&rest, ":"), *line = strsep(&rest, ":");
-    if (rest || !ways || !cli_parse_count(size, &cache->bytes) || !cli_parse_count(ways, &cache->ways) ||
-        (line && !cli_parse_count(line, &cache->line)))
+    if (rest || !ways || !cli_parse_size(size, &cache->bytes) || !cli_parse_count(ways, &cache->ways) ||
+        (line && !cli_parse_bytes(line, &cache->line)))
         return cli_misuse("--cache: expected SIZE:WAYS or SIZE:WAYS:LINE such as 32K:8:64, found '%s'", text);
     if (cache->ways == 0 || cache->line == 0)
         return cli_misuse("--cache: '%s': ways and line must not be 0", text);

@@ -43,9 +43,13 @@ int cli_verb_fc(int argc, char **argv);
 /* ---- options ---- */
 
 typedef enum cli_kind {
-    CLI_FLAG,       /* bool *: set to true */
-    CLI_STRING,     /* const char ** */
-    CLI_COUNT,      /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, … */
+    CLI_FLAG,          /* bool *: set to true */
+    CLI_STRING,        /* const char ** */
+    CLI_OUTPUT,        /* const char **: a file that is written; "-" is standard output */
+    CLI_INPUT_TRACE,   /* const char **: a trace that is read */
+    CLI_INPUT_MACHINE, /* the same: a description of a machine */
+    CLI_COUNT, /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, …; of BYTES: also KiB, MB, …
+                */
     CLI_REAL,       /* double * */
     CLI_JOIN,       /* cli_joined *: what is given, by every mention, separated by commas */
     CLI_JOIN_NAMED, /* the same with the option's name: "name=value" */
@@ -64,12 +68,24 @@ typedef struct cli_option {
     const char *help;     /* one or more lines, split at '\n'; NULL: an older spelling, which is not shown */
 } cli_option;
 
+/* What positional arguments name; other kinds of files that are known are refused. */
+typedef enum cli_reads {
+    CLI_READS_NOTHING, /* or any file */
+    CLI_READS_PROFILES,
+    CLI_READS_TRACE,
+    CLI_READS_MODEL,
+    CLI_READS_SOURCE,
+    CLI_READS_MACHINE,
+    CLI_READS_PROGRAM,
+} cli_reads;
+
 typedef struct cli_command {
     const char *usage;         /* "fathom analyze [options] TRACE" */
     const char *about;         /* a few lines */
     const cli_option *options; /* ends with a NULL name */
     const char *notes;         /* printed after the options; examples. May be NULL */
     size_t least, most;        /* positional arguments */
+    cli_reads reads;
     bool command_follows; /* the first positional argument ends the options: the rest is another program's */
 } cli_command;
 
@@ -78,13 +94,31 @@ typedef struct cli_command {
  * ends the options; a lone `-` is positional. Positional arguments end up in argv[1…*count].
  * Returns -1 to go on, or an exit code: 0 after --help (printed on standard output), 2 after a
  * message about wrong usage. A flag's or option's last mention wins.
+ *
+ * Where an option is an output, there is --force, too, and files are looked at (file_checks.h).
  */
 int cli_parse(const cli_command *command, int argc, char **argv, size_t *count);
+
+/* --force: profiles, traces and models may be overwritten. */
+extern bool cli_force;
 
 /* Is it "-"? NULL is fine. */
 bool cli_is_stdout(const char *path);
 /* "64", "0x40", "4K", "1M": false when text is not wholly that, or overflows. */
 bool cli_parse_count(const char *text, uint64_t *value);
+/* The same of bytes, as they are printed, too: "4 KiB", "4KB", "64B". */
+bool cli_parse_bytes(const char *text, uint64_t *value);
+/* The same, or a number of keys: "30Mkeys". Which of both it may be is asked by cli_check_size. */
+bool cli_parse_size(const char *text, uint64_t *value);
+/* "keys" or "elements" where blocks have no bytes; NULL: memory. */
+const char *cli_block_noun(const fm_profile *profile);
+/* A size of a cache of such blocks: in the right unit, and not below one block. -1, or an exit code after a
+ * message; -1 also where it cannot be read. */
+int cli_check_size(const char *option, const char *text, uint64_t granularity, const char *noun);
+/* The same of the list of --size (NULL: none); a note where plain numbers are no bytes. */
+int cli_check_sizes(const char *list, uint64_t granularity, const char *noun);
+/* The same for the smallest blocks of several profiles. */
+int cli_check_profile_sizes(const char *list, const fm_profile *const *profiles, size_t count);
 /* A number that is not below 0, and nothing behind it. */
 bool cli_parse_real(const char *text, double *value);
 
@@ -120,6 +154,8 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Flushes standard output and checks it: a full disk is never a success. Returns code, or CLI_FAILED
  * after a message. Every verb ends with it. */
 int cli_finish(int code);
+/* Where standard output was not for the result: a message that ends with `but`, and the code as it is. */
+int cli_finish_aside(int code, const char *but);
 /* The first of two exit codes that is one; -1: neither. For results that are written one after the other. */
 static inline int cli_worse(int first, int second)
 {
@@ -141,12 +177,15 @@ double cli_now(void);
 typedef struct cli_progress {
     bool enabled, shown;
     bool beside; /* a program writes to the same terminal */
+    bool rare;   /* nobody asked for it: a line now and then */
     double started, last;
     const char *noun; /* "references" */
 } cli_progress;
 void cli_progress_start(cli_progress *progress, const char *noun, bool always);
 /* The same while a program runs that has our standard error: a line that is drawn over itself would run into
- * what the program writes. So only where asked for, and then in lines of their own, from a new line on. */
+ * what the program writes. So it is in lines of their own, from a new line on: once a second where that was
+ * asked for, else on a terminal, after 2, 4, 8 … seconds and then once a minute. The first says why it takes
+ * so long. */
 void cli_progress_start_beside(cli_progress *progress, const char *noun, bool asked);
 /* fraction < 0: unknown. */
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,20 @@ void cli_explain_limit(const char *format, ...)
     va_end(arguments);
 }
 
+/* Whether it was said before: what is true of two processes or two granularities need be said once. */
+static bool is_known(const char *text)
+{
+    enum { MOST_NOTES = 256 };
+    static uint64_t said[MOST_NOTES];
+    static size_t count;
+    uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (; *text; text++) sum = (sum ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < count; i++)
+        if (said[i] == sum) return true;
+    if (count < MOST_NOTES) said[count++] = sum;
+    return false;
+}
+
 void cli_notes_open(cli_notes *notes)
 {
     *notes = (cli_notes){0};
@@ -89,7 +104,7 @@ void cli_notes_close(cli_notes *notes, bool say)
     if (!notes->stream) return;
     if (fclose(notes->stream) == 0 && say)
         for (char *rest = notes->text, *line; (line = strsep(&rest, "\n"));)
-            if (line[0] != '\0') cli_note("%s", line);
+            if (line[0] != '\0' && !is_known(line)) cli_note("%s", line);
     free(notes->text);
     *notes = (cli_notes){0};
 }
@@ -116,6 +131,16 @@ int cli_misuse(const char *format, ...)
     va_end(arguments);
     fprintf(stderr, "Try 'fathom%s%s --help'.\n", current_verb ? " " : "", current_verb ? current_verb : "");
     return CLI_USAGE;
+}
+
+int cli_finish_aside(int code, const char *but)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    const int why = errno;
+    if (!cli_pipe_broken() && code != CLI_FAILED)
+        cli_complain("standard output: cannot write: %s; %s", strerror(why), but);
+    clearerr(stdout);
+    return code;
 }
 
 int cli_finish(int code)

@@ -7,6 +7,7 @@
  * never abbreviated, because an abbreviation that works today is an ambiguity tomorrow.
  */
 #include "cli.h"
+#include "file_checks.h"
 #include "nearest.h"
 
 #include <errno.h>
@@ -52,11 +53,12 @@ bool cli_parse_real(const char *text, double *value)
 }
 
 /* 2^64-1 stands for "not given" where that is what a count begins as. */
-static bool parse_count_option(const char *text, uint64_t *target)
+static bool parse_count_option(const char *text, bool bytes, uint64_t *target)
 {
     const bool has_none = *target == UINT64_MAX;
     uint64_t value;
-    if (!cli_parse_count(text, &value) || (has_none && value == UINT64_MAX)) return false;
+    if (!(bytes ? cli_parse_bytes : cli_parse_count)(text, &value) || (has_none && value == UINT64_MAX))
+        return false;
     *target = value;
     return true;
 }
@@ -82,10 +84,13 @@ static int store(const cli_option *option, const char *text)
         *(bool *)option->target = true;
         return -1;
     case CLI_STRING:
+    case CLI_OUTPUT:
+    case CLI_INPUT_TRACE:
+    case CLI_INPUT_MACHINE:
         *(const char **)option->target = text;
         return -1;
     case CLI_COUNT:
-        if (parse_count_option(text, option->target)) return -1;
+        if (parse_count_option(text, strcmp(option->argument, "BYTES") == 0, option->target)) return -1;
         return cli_misuse("--%s: expected a whole number below 2^64 (suffixes K, M, G, T), found '%s'",
                           option->name, text);
     case CLI_REAL:
@@ -136,6 +141,23 @@ static void print_option(const cli_option *option, int column)
 }
 
 static const cli_option help_option = {"help", 'h', CLI_FLAG, NULL, NULL, "show this help"};
+/* Of every verb that writes files. */
+static const cli_option force_option = {
+    "force", 0, CLI_FLAG, &cli_force, NULL, "overwrite a file although it is a profile, a trace or a model"};
+
+static bool writes_files(const cli_command *command)
+{
+    for (const cli_option *option = command->options; option->name; option++)
+        if (option->kind == CLI_OUTPUT) return true;
+    return false;
+}
+
+static bool takes_numbers(const cli_command *command)
+{
+    for (const cli_option *option = command->options; option->name; option++)
+        if (option->kind == CLI_COUNT && option->help) return true;
+    return false;
+}
 
 static int print_help(const cli_command *command)
 {
@@ -150,7 +172,12 @@ static int print_help(const cli_command *command)
     if (column < 16) column = 16;
     for (const cli_option *option = command->options; option->name; option++)
         if (option->help) print_option(option, column);
+    if (writes_files(command)) print_option(&force_option, column);
     print_option(&help_option, column);
+    if (takes_numbers(command))
+        puts("\nNumbers take the suffixes K, M, G, T: 1K is 1024, 1M is 1024 K, of counts, too. Sizes in "
+             "bytes may\n"
+             "be written as they are printed: 48K, 48KB, '48 KiB'.");
     if (command->notes) {
         size_t length = strlen(command->notes);
         printf("\n%s%s", command->notes, length && command->notes[length - 1] == '\n' ? "" : "\n");
@@ -172,6 +199,9 @@ static const cli_option *find_name(const cli_command *command, const char *name,
 {
     for (const cli_option *option = command->options; option->name; option++)
         if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) return option;
+    if (length == strlen(force_option.name) && memcmp(name, force_option.name, length) == 0 &&
+        writes_files(command))
+        return &force_option;
     return NULL;
 }
 
@@ -192,6 +222,7 @@ static int unknown_name(const cli_command *command, const char *name, size_t len
         word[length] = '\0';
         for (const cli_option *option = command->options; option->name; option++)
             if (option->help) cli_nearest_consider(word, option->name, &best, &best_distance);
+        if (writes_files(command)) cli_nearest_consider(word, force_option.name, &best, &best_distance);
         cli_nearest_consider(word, help_option.name, &best, &best_distance);
     }
     if (best) return cli_misuse("unknown option '--%.*s'; did you mean '--%s'?", (int)length, name, best);
@@ -254,10 +285,35 @@ static int check_count(const cli_command *command, size_t found, char **argv)
     return -1;
 }
 
+/* An option of ours among the program's arguments, with no -- before the program that tells whose they are.
+ */
+static void hint_at_options(const cli_command *command, char *const *arguments, size_t count)
+{
+    static const char *const common[] = {"help", "quiet", "output", "progress", "force", "size"};
+    const cli_option *quiet = find_name(command, "quiet", 5);
+    if (quiet && *(const bool *)quiet->target) return;
+    for (size_t i = 1; i < count; i++) {
+        const char *name = arguments[i] + 2;
+        if (strncmp(arguments[i], "--", 2) != 0) continue;
+        if (*name == '\0') return;
+        const cli_option *option = find_name(command, name, strcspn(name, "="));
+        if (!option || !option->help) continue;
+        bool is_common = false;
+        for (size_t j = 0; j < sizeof common / sizeof *common; j++)
+            is_common |= strcmp(option->name, common[j]) == 0;
+        if (is_common) continue;
+        cli_note("--%s stands after %s and goes to it; fathom's options stand before the program (-- before "
+                 "it says "
+                 "that this is meant)",
+                 option->name, arguments[0]);
+        return;
+    }
+}
+
 int cli_parse(const cli_command *command, int argc, char **argv, size_t *count)
 {
     parse state = {.command = command, .argc = argc, .argv = argv};
-    bool options_ended = false;
+    bool options_ended = false, told = false; /* by -- */
     *count = 0;
     for (state.at = 1; state.at < argc; state.at++) {
         char *argument = argv[state.at];
@@ -266,12 +322,14 @@ int cli_parse(const cli_command *command, int argc, char **argv, size_t *count)
             argv[1 + (*count)++] = argument; /* never overtakes state.at */
             if (command->command_follows) options_ended = true;
         } else if (strcmp(argument, "--") == 0)
-            options_ended = true;
+            options_ended = told = true;
         else if (argument[1] == '-')
             code = parse_long(&state, argument);
         else
             code = parse_letters(&state, argument);
         if (code >= 0) return code;
     }
-    return check_count(command, *count, argv);
+    const int code = check_count(command, *count, argv);
+    if (code < 0 && command->command_follows && !told) hint_at_options(command, argv + 1, *count);
+    return code < 0 ? cli_check_files(command, argv + 1, *count) : code;
 }

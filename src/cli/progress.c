@@ -11,12 +11,15 @@
 #include "progress_line.h"
 
 #include <inttypes.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 static const double first_after = 1.0;       /* seconds: shorter jobs show nothing */
 static const double terminal_interval = 0.1; /* seconds between two drawings */
 static const double log_interval = 1.0;
+static const double rare_first = 2.0, rare_most = 60.0; /* twice as long each time */
+static const char slower[] = " (a traced program runs slower: under Valgrind 6 to 40 times)";
 
 static bool line_on_terminal; /* a line stands where the next character would go */
 
@@ -45,9 +48,19 @@ void cli_progress_start(cli_progress *progress, const char *noun, bool always)
     if (progress->enabled) progress->started = cli_now();
 }
 
+/* Whether a program draws on the whole terminal by itself: it reads keys, not lines. */
+static bool fills_screen(void)
+{
+    struct termios how;
+    return tcgetattr(STDERR_FILENO, &how) == 0 && !(how.c_lflag & ICANON);
+}
+
 void cli_progress_start_beside(cli_progress *progress, const char *noun, bool asked)
 {
-    *progress = (cli_progress){.noun = noun, .enabled = !cli_quiet && asked, .beside = true};
+    *progress = (cli_progress){.noun = noun,
+                               .enabled = !cli_quiet && (asked || (on_terminal() && !fills_screen())),
+                               .beside = true,
+                               .rare = !asked};
     if (progress->enabled) progress->started = cli_now();
 }
 
@@ -75,14 +88,23 @@ static void print_duration(double seconds)
         fprintf(stderr, "%" PRIu64 " s", whole);
 }
 
+static bool is_due(const cli_progress *progress, double time, bool terminal)
+{
+    const double elapsed = time - progress->started, since = time - progress->last;
+    if (!progress->shown) return elapsed >= (progress->rare ? rare_first : first_after);
+    if (!progress->rare) return since >= (terminal ? terminal_interval : log_interval);
+    const double before = progress->last - progress->started;
+    return since >= (before < rare_most ? before : rare_most);
+}
+
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
 {
     if (!progress->enabled) return;
     double time = cli_now();
     double elapsed = time - progress->started;
     bool terminal = on_terminal() && !progress->beside;
-    if (elapsed < first_after) return;
-    if (progress->shown && time - progress->last < (terminal ? terminal_interval : log_interval)) return;
+    if (!is_due(progress, time, terminal) || (progress->rare && fills_screen())) return;
+    const bool first = !progress->shown;
     progress->last = time;
     progress->shown = true;
 
@@ -92,6 +114,10 @@ void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
         fputs(progress->beside && on_terminal() ? "\nfathom: " : "fathom: ", stderr);
     print_scaled((double)done);
     fprintf(stderr, " %s, ", progress->noun);
+    if (progress->beside) {
+        print_duration(elapsed);
+        fputs(", ", stderr);
+    }
     print_scaled((double)done / elapsed);
     fputs("/s", stderr);
     if (fraction >= 0) {
@@ -103,6 +129,7 @@ void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
             fputs(" left", stderr);
         }
     }
+    if (progress->beside && first) fputs(slower, stderr);
     if (terminal)
         line_on_terminal = true;
     else

@@ -247,9 +247,6 @@ static int deliver(analysis *run, const analyze_options *options)
         run->distances = NULL;
         if (fm_output_commit(distances, &error)) return cli_fail(&error);
     }
-    for (size_t i = 0; i < run->what.count; i++)
-        if (!run->memory_addresses || run->what.analyzer.elements)
-            cli_attribution_note_keys(options->attribution.sizes, run->profile[i]);
     code = cli_profiles_check(run->profile, run->what.count);
     if (code < 0) code = cli_attribution_keep_caches(&run->caches, run->profile, run->what.count);
     if (code >= 0) return code;
@@ -278,6 +275,15 @@ static uint64_t references_expected(const fm_trace_info *info)
     return raw ? info->bytes_total / sizeof(uint64_t) : 0;
 }
 
+static int check_sizes(const analysis *run, const analyze_options *options)
+{
+    const uint64_t least = cli_analysis_least_granularity(&run->what);
+    return cli_check_sizes(options->attribution.sizes, least,
+                           run->what.analyzer.elements            ? "elements"
+                           : least == 1 && !run->memory_addresses ? "keys"
+                                                                  : NULL);
+}
+
 /* Everything that is known once the trace is open. */
 static int prepare(analysis *run, const analyze_options *options, const char *path, const fm_reader *reader)
 {
@@ -288,8 +294,9 @@ static int prepare(analysis *run, const analyze_options *options, const char *pa
     cli_analysis_choose_engine(&run->what, needs_exact(run, options, &info) ? 0 : references_expected(&info));
     if (run->what.count == 0) run->what.granularity[run->what.count++] = info.memory_addresses ? 64 : 1;
     if (info.memory_addresses && info.columns & FM_COLUMN_SIZE) cli_analysis_note_bytes(&run->what);
+    code = check_sizes(run, options);
     /* Keys of a storage trace do not live in this machine's caches, nor do elements. */
-    if ((info.memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes)
+    if (code < 0 && ((info.memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes))
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     if (code < 0) code = prepare_sites(run, options, path, &info);
     return code < 0 ? create_analyzers(run, options, &info) : code;
@@ -327,7 +334,8 @@ static int analyze_together(const char *path, const analyze_options *options,
                                                         : "standard input";
     for (size_t i = 0; i < run->what.count && code < 0; i++) code = label(run, run->profile[i], name);
     if (code >= 0) return code;
-    if ((run->memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes)
+    code = check_sizes(run, options);
+    if (code < 0 && ((run->memory_addresses && !run->what.analyzer.elements) || options->attribution.sizes))
         code = cli_attribution_find_caches(&options->attribution, &run->caches);
     return code < 0 ? deliver(run, options) : code;
 }
@@ -414,14 +422,14 @@ int cli_verb_analyze(int argc, char **argv)
     analyze_options options = {
         .threads = UINT64_MAX, .analysis.max_memory = UINT64_MAX, .attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
         {"threads", 0, CLI_COUNT, &options.threads, "N",
          "threads that analyse, at most 1024 (default: one for each\n"
          "processor). Each reads what it analyses, of a file that is not\n"
          "compressed; otherwise one more reads ahead of them. Results\n"
          "never depend on it; short traces take one thread"},
-        {"distances", 0, CLI_STRING, &options.distances, "FILE",
+        {"distances", 0, CLI_OUTPUT, &options.distances, "FILE",
          "write every reference's distance: little-endian u64 in trace\n"
          "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
         {"sites", 0, CLI_FLAG, &options.sites, NULL,
@@ -451,6 +459,7 @@ int cli_verb_analyze(int argc, char **argv)
                  "  fathom analyze --format csv --key lbn disk.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 0,
+        .reads = CLI_READS_TRACE,
         .most = 1,
     };
     size_t count;

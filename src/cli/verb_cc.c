@@ -385,7 +385,8 @@ static int run(const cc_language *language, const char *usage, const char *examp
     char about[1600], notes[1200];
     snprintf(about, sizeof about,
              "Compiles and links as %s does, with a hook at every load and store. The program runs alone as\n"
-             "ever; started by fathom run, it profiles itself, several times faster than under Valgrind.\n"
+             "ever; started by fathom run, it reports its own references, in 0.4 to 0.8 of the time that\n"
+             "Valgrind takes, and several threads at once.\n"
              "All arguments are the compiler's own and go to it as they are, but for a lone --help.\n"
              "What is not compiled so (libc, other libraries) is not seen.",
              language->usual);

@@ -236,7 +236,7 @@ int cli_verb_check(int argc, char **argv)
     cli_trace_options trace = {0};
     const cli_option table[] = {
         {"verbose", 'v', CLI_FLAG, &found.verbose, NULL, "native format: a line for every block"},
-        {"json", 'j', CLI_STRING, &json, "FILE", "write the result as JSON; - is standard output"},
+        {"json", 'j', CLI_OUTPUT, &json, "FILE", "write the result as JSON; - is standard output"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {"progress", 0, CLI_FLAG, &progress, NULL, "show progress even where standard error is no terminal"},
         CLI_TRACE_OPTIONS(&trace),
@@ -253,6 +253,7 @@ int cli_verb_check(int argc, char **argv)
         .notes = "Example:\n"
                  "  fathom check --verbose trace.fathom\n",
         .least = 1,
+        .reads = CLI_READS_TRACE,
         .most = 1,
     };
     size_t count;

@@ -60,7 +60,7 @@ int cli_verb_compare(int argc, char **argv)
     const char *json = NULL;
     uint64_t granularity = 0;
     const cli_option table[] = {
-        {"json", 'j', CLI_STRING, &json, "FILE", "write the result as JSON; - is standard output"},
+        {"json", 'j', CLI_OUTPUT, &json, "FILE", "write the result as JSON; - is standard output"},
         CLI_SELECT_OPTION(&granularity),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
@@ -75,6 +75,7 @@ int cli_verb_compare(int argc, char **argv)
         .notes = "Example:\n"
                  "  fathom compare exact.json sampled.json\n",
         .least = 2,
+        .reads = CLI_READS_PROFILES,
         .most = 2,
     };
     size_t count;

@@ -132,7 +132,7 @@ int cli_verb_convert(int argc, char **argv)
 {
     convert_options options = {.level = UINT64_MAX};
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &options.output, "OUT",
+        {"output", 'o', CLI_OUTPUT, &options.output, "OUT",
          "the trace to write; - is standard output (needs --to)"},
         CLI_TO_OPTION(&options.to),
         CLI_LEVEL_OPTION(&options.level),
@@ -155,6 +155,7 @@ int cli_verb_convert(int argc, char **argv)
                  "  fathom convert disk.csv --key lbn --key-unit 512 --size-column size -o disk.fathom\n"
                  "  fathom convert trace.fathom --to text -o - | head\n",
         .least = 1,
+        .reads = CLI_READS_TRACE,
         .most = 1,
     };
     size_t count;

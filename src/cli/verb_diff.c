@@ -126,6 +126,8 @@ static int diff_profiles(const fm_profile *before, const fm_profile *after, char
                            .allowed = options->allowed.text};
     int code = cli_split_folders(text, folders, MOST_FOLDERS, &how.source_folder_count);
     if (code < 0) code = cli_parse_by(options->attribution.by, &by);
+    const fm_profile *const both[] = {before, after};
+    if (code < 0) code = cli_check_profile_sizes(options->attribution.sizes, both, 2);
     if (code < 0) code = find_caches(options, before, after, found);
     how.caches = found->caches;
     how.cache_count = found->count;
@@ -164,9 +166,9 @@ int cli_verb_diff(int argc, char **argv)
          "may be given several times"},
         {"allow", 0, CLI_JOIN, &options.allowed, "LIST",
          "compare although this differs: end, incomplete, empty, watched,\ncollector, engine"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE", "write all of it as JSON; - is standard output"},
-        {"markdown", 0, CLI_STRING, &options.markdown, "FILE", "write it as Markdown; - is standard output"},
-        {"report", 0, CLI_STRING, &options.report, "FILE",
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write all of it as JSON; - is standard output"},
+        {"markdown", 0, CLI_OUTPUT, &options.markdown, "FILE", "write it as Markdown; - is standard output"},
+        {"report", 0, CLI_OUTPUT, &options.report, "FILE",
          "write a page with the two sources side by side; - is\nstandard output"},
         {"title", 0, CLI_STRING, &options.title, "TEXT", "that page's title"},
         {"source", 0, CLI_STRING, &options.source, "FOLDERS",
@@ -200,6 +202,7 @@ int cli_verb_diff(int argc, char **argv)
             "  fathom diff before.json after.json\n"
             "  fathom diff --fail-if 'misses@L2 > +5%' --markdown comment.md main.json change.json\n",
         .least = 2,
+        .reads = CLI_READS_PROFILES,
         .most = 2,
     };
     size_t count;

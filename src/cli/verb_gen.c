@@ -71,7 +71,7 @@ int cli_verb_gen(int argc, char **argv)
     gen_options options = {.level = UINT64_MAX, .stream = {.seed = 1, .skew = 0.99}};
     uint64_t references = UINT64_MAX;
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &options.output, "TRACE",
+        {"output", 'o', CLI_OUTPUT, &options.output, "TRACE",
          "the trace to write; - is standard output (needs --to)"},
         {"keys", 0, CLI_COUNT, &options.stream.keys, "M", "how many different keys there are"},
         {"references", 0, CLI_COUNT, &references, "N", "how many references to write"},

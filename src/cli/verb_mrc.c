@@ -27,6 +27,14 @@ typedef struct mrc_options {
     uint64_t granularity;
 } mrc_options;
 
+/* What is shown: a profile, or several over each other. */
+typedef struct chosen {
+    size_t count;
+    fm_profile_list files[MOST_PROFILES];
+    const fm_profile *profiles[MOST_PROFILES];
+    char names[MOST_PROFILES][4200];
+} chosen;
+
 /* Calls `add` for each part of a comma-separated list. -1, or an exit code after a message. */
 static int each_part(const char *list, const char *option, cache_table *table, uint64_t granularity,
                      int (*add)(cache_table *, const char *, uint64_t))
@@ -49,10 +57,10 @@ static int each_part(const char *list, const char *option, cache_table *table, u
 
 static int add_size(cache_table *table, const char *part, uint64_t granularity)
 {
-    (void)granularity;
+    (void)granularity; /* looked at before */
     fm_cache *cache = &table->caches[table->count];
     *cache = (fm_cache){0};
-    if (!cli_parse_count(part, &cache->bytes))
+    if (!cli_parse_size(part, &cache->bytes) || cache->bytes == 0)
         return cli_misuse("--size: expected sizes in bytes such as 32K,1M, found '%s'", part);
     snprintf(cache->name, sizeof cache->name, "%s", part);
     table->count++;
@@ -64,7 +72,7 @@ static int add_blocks(cache_table *table, const char *part, uint64_t granularity
     fm_cache *cache = &table->caches[table->count];
     *cache = (fm_cache){0};
     uint64_t blocks;
-    if (!cli_parse_count(part, &blocks))
+    if (!cli_parse_count(part, &blocks) || blocks == 0)
         return cli_misuse("--blocks: expected sizes in blocks such as 512,1K, found '%s'", part);
     if (__builtin_mul_overflow(blocks, granularity, &cache->bytes))
         return cli_misuse("--blocks: %s blocks of %" PRIu64 " bytes exceed 2^64 bytes", part, granularity);
@@ -80,12 +88,24 @@ static int add_what_if(cache_table *table, const char *part, uint64_t granularit
     return code;
 }
 
-/* -1, or an exit code after a message. Not finding the machine's caches only matters when asked for. */
-static int add_machine(cache_table *table, const mrc_options *options, uint64_t granularity)
+/* Sizes of --cache of keys or elements, which have no bytes. */
+static int check_what_if(const char *list, uint64_t granularity, const char *noun)
 {
-    bool named = options->sizes || options->blocks || options->caches;
-    if (options->no_machine || (named && !options->machine)) return -1;
-    if (granularity == 1 && !options->machine) {
+    int code = -1;
+    for (const char *part = list; part && code < 0;) {
+        char size[40];
+        snprintf(size, sizeof size, "%.*s", (int)strcspn(part, ":,"), part);
+        code = cli_check_size("cache", size, granularity, noun);
+        part = strchr(part, ',');
+        if (part) part++;
+    }
+    return code;
+}
+
+/* -1, or an exit code after a message. Not finding the machine's caches only matters when asked for. */
+static int add_machine(cache_table *table, const mrc_options *options, const fm_profile *profile)
+{
+    if (cli_block_noun(profile) && !options->machine) {
         cli_note(
             "the profile counts keys, not bytes: this machine's caches are left out (--machine shows them)");
         return -1;
@@ -109,28 +129,44 @@ static int leave_machine_out(mrc_options *options, const fm_profile *profile)
     if (!profile->elements) return -1;
     if (options->machine)
         return cli_misuse("--machine: the profile counts elements, and this machine's caches hold bytes");
+    if (profile->cache_count) return -1; /* its own are shown */
     if (!options->sizes && !options->blocks && !options->caches)
         cli_note("the profile counts elements, not bytes: this machine's caches are left out");
     options->no_machine = true;
     return -1;
 }
 
-static int fill(cache_table *table, const mrc_options *options, uint64_t granularity)
+/* Those that the profiles were made for, each size once. */
+static void add_stored(cache_table *table, const chosen *all)
 {
-    int code = add_machine(table, options, granularity);
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t j = 0; j < all->profiles[i]->cache_count && table->count < MOST_CACHES; j++) {
+            const fm_cache *cache = &all->profiles[i]->caches[j];
+            bool known = false;
+            for (size_t k = 0; k < table->count; k++) known |= table->caches[k].bytes == cache->bytes;
+            if (!known) table->caches[table->count++] = *cache;
+        }
+}
+
+/* Where no caches are named: those of the profile (docs/PROFILE.md), else this machine's. */
+static int add_default(cache_table *table, const mrc_options *options, const chosen *all)
+{
+    const bool named = options->sizes || options->blocks || options->caches;
+    if (options->no_machine || (named && !options->machine)) return -1;
+    if (!options->machine) add_stored(table, all);
+    return table->count ? -1 : add_machine(table, options, all->profiles[0]);
+}
+
+static int fill(cache_table *table, const mrc_options *options, const chosen *all)
+{
+    const uint64_t granularity = all->profiles[0]->granularity;
+    int code = add_default(table, options, all);
     if (code < 0) code = each_part(options->sizes, "size", table, granularity, add_size);
     if (code < 0) code = each_part(options->blocks, "blocks", table, granularity, add_blocks);
+    if (code < 0) code = check_what_if(options->caches, granularity, cli_block_noun(all->profiles[0]));
     if (code < 0) code = each_part(options->caches, "cache", table, granularity, add_what_if);
     return code;
 }
-
-/* What is shown: a profile, or several over each other. */
-typedef struct chosen {
-    size_t count;
-    fm_profile_list files[MOST_PROFILES];
-    const fm_profile *profiles[MOST_PROFILES];
-    char names[MOST_PROFILES][4200];
-} chosen;
 
 /* Writes CSV or JSON to its file. -1, or an exit code after a message. */
 static int write_file(const char *path, bool json, const chosen *all, const cache_table *table)
@@ -203,8 +239,8 @@ static int answer(const chosen *all, char **paths, const mrc_options *options)
     if (!table) return cli_out_of_memory();
     mrc_options used = *options;
     int code = leave_machine_out(&used, all->profiles[0]);
-    if (code < 0) code = fill(table, &used, all->profiles[0]->granularity);
-    if (code < 0) cli_attribution_note_keys(options->sizes, all->profiles[0]);
+    if (code < 0) code = cli_check_profile_sizes(options->sizes, all->profiles, all->count);
+    if (code < 0) code = fill(table, &used, all);
     if (code < 0 && !cli_is_stdout(options->csv) && !cli_is_stdout(options->json))
         code = show(all, table, options->hit_ratio);
     if (code < 0) code = write_file(options->csv, false, all, table);
@@ -250,19 +286,20 @@ int cli_verb_mrc(int argc, char **argv)
 {
     mrc_options options = {.hit_ratio = -2};
     const cli_option table[] = {
-        {"csv", 0, CLI_STRING, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE",
+        {"csv", 0, CLI_OUTPUT, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE",
          "write the curve and the caches as JSON; - is standard output"},
         {"size", 0, CLI_STRING, &options.sizes, "LIST",
-         "miss ratios at these sizes in bytes: 32K,1M,512M\n(in keys, where the granularity is 1)"},
+         "miss ratios at these sizes in bytes: 32K,1M,512M; of a profile\nof keys, in keys: 1000000,30Mkeys"},
         {"blocks", 0, CLI_STRING, &options.blocks, "LIST", "miss ratios at these sizes in blocks: 1000,64K"},
         {"cache", 0, CLI_STRING, &options.caches, "LIST",
          "estimate for set-associative caches: SIZE:WAYS[:LINE],...\nsuch as 32K:8:64 (LINE: the profile's "
          "block)"},
         {"hit-ratio", 0, CLI_REAL, &options.hit_ratio, "SHARE",
          "the smallest cache with this hit ratio, 0.9 for 90 %, or that\nnone has it"},
-        {"machine", 0, CLI_FLAG, &options.machine, NULL, "this machine's caches too, besides named sizes"},
-        {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "leave this machine's caches out"},
+        {"machine", 0, CLI_FLAG, &options.machine, NULL,
+         "this machine's caches, too, instead of the profile's"},
+        {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "no caches but those that are named"},
         CLI_SELECT_OPTION(&options.granularity),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
         {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
@@ -272,15 +309,17 @@ int cli_verb_mrc(int argc, char **argv)
         .about =
             "Shows the miss-ratio curve of a profile: which share of the references would miss in a\n"
             "fully associative LRU cache of each size. Then the miss ratios at named caches; without\n"
-            "any, at those of this machine, read through hwloc. Where a cache's ways are known, its\n"
+            "any, at those that the profile was made for, else at those of this machine, read through\n"
+            "hwloc. Where a cache's ways are known, its\n"
             "sets are accounted for by an estimate (Hill & Smith's binomial model). Several profiles are\n"
             "laid over each other.",
         .options = table,
-        .notes = "Sizes take the suffixes K, M, G, T = 2^10, 2^20, ... PROFILE may be - for standard input.\n"
+        .notes = "PROFILE may be - for standard input.\n"
                  "\n"
                  "Example:\n"
                  "  fathom mrc profile.json --size 32K,1M --cache 48K:12:64 --csv curve.csv\n",
         .least = 1,
+        .reads = CLI_READS_PROFILES,
         .most = MOST_PROFILES,
     };
     size_t count;

@@ -9,11 +9,15 @@
 #include "attribution_output.h"
 #include "cli.h"
 #include "distance_stream.h"
+#include "file_checks.h"
 #include "phases_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { PATH_MOST = 4096 };
 
 typedef struct phases_options {
     const char *json, *profiles, *granularity;
@@ -151,17 +155,36 @@ static cli_phase_view view_of(const search *self, const fm_phases *phases, uint6
     return made;
 }
 
+/* The name of the profile of a phase, by its number from 1 on. -1, or an exit code after a message. */
+static int name_profile(const char *prefix, size_t number, char *path, size_t size)
+{
+    const int length = snprintf(path, size, "%s%zu.json", prefix, number);
+    return length < 0 || (size_t)length >= size ? cli_misuse("--profiles: the name is too long") : -1;
+}
+
+/* How many phases there are is not known before the trace was read: none of the names may be taken. */
+static int check_profiles(const char *prefix)
+{
+    int code = -1;
+    for (size_t i = 1; prefix && i <= FM_MOST_PHASES && code < 0; i++) {
+        char path[PATH_MOST];
+        code = name_profile(prefix, i, path, sizeof path);
+        if (code < 0 && access(path, F_OK) == 0) code = cli_check_output("profiles", path);
+    }
+    return code;
+}
+
 static int write_each(const cli_phase_view *shown, const char *prefix)
 {
     fm_error error;
-    for (size_t i = 0; i < shown->count; i++) {
-        char path[4096];
+    int code = -1;
+    for (size_t i = 0; i < shown->count && code < 0; i++) {
+        char path[PATH_MOST];
         const fm_profile *one = shown->profiles[i];
-        if ((size_t)snprintf(path, sizeof path, "%s%zu.json", prefix, i + 1) >= sizeof path)
-            return cli_misuse("--profiles: the name is too long");
-        if (fm_profile_write(path, &one, 1, &error)) return cli_fail(&error);
+        code = name_profile(prefix, i + 1, path, sizeof path);
+        if (code < 0 && fm_profile_write(path, &one, 1, &error)) code = cli_fail(&error);
     }
-    return -1;
+    return code;
 }
 
 static void destroy_profiles(fm_profile **profiles, size_t count)
@@ -215,7 +238,7 @@ int cli_verb_phases(int argc, char **argv)
          "phases whose profiles overlap by this are of one kind\n(default 0.9)"},
         {"granularity", 'g', CLI_STRING, &options.granularity, "BYTES",
          "block size, a power of two (default 64 for memory\naddresses, 1 for keys)"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE",
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE",
          "write the profile of the trace, with its phases, as JSON;\nfathom report draws them"},
         {"profiles", 0, CLI_STRING, &options.profiles, "PREFIX",
          "write a profile of each phase of the level that is shown:\nPREFIX1.json, PREFIX2.json, …"},
@@ -239,6 +262,7 @@ int cli_verb_phases(int argc, char **argv)
                  "  fathom phases solve.fathom --json phases.json\n"
                  "  fathom report phases.json -o phases.html\n",
         .least = 1,
+        .reads = CLI_READS_TRACE,
         .most = 1,
     };
     size_t count;
@@ -247,7 +271,7 @@ int cli_verb_phases(int argc, char **argv)
     search self = {.stream = {.path = argv[1], .progress = options.progress}};
     uint64_t *granularity = &self.stream.granularity;
     if (strcmp(argv[1], "-") == 0) return cli_misuse("TRACE must be a file: it is read more than once");
-    if (options.granularity && (!cli_parse_count(options.granularity, granularity) || *granularity == 0 ||
+    if (options.granularity && (!cli_parse_bytes(options.granularity, granularity) || *granularity == 0 ||
                                 (*granularity & (*granularity - 1))))
         return cli_misuse("--granularity: expected a power of two such as 64 or 4K, found '%s'",
                           options.granularity);
@@ -255,7 +279,7 @@ int cli_verb_phases(int argc, char **argv)
         return cli_misuse("--alike: expected a number over 0 and up to 1");
     if (options.depth < 1) return cli_misuse("--depth: expected a level, 1 or more");
     if ((code = cli_reader_options(&options.trace, &self.stream.reading)) >= 0) return code;
-    code = find_phases(&self, &options);
+    if ((code = check_profiles(options.profiles)) < 0) code = find_phases(&self, &options);
     if (code < 0) code = profile_phases(&self, &options);
     if (code < 0) code = deliver(&self, &options);
     fm_phase_counter_destroy(self.counter);

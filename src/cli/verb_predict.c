@@ -148,7 +148,7 @@ int cli_verb_predict(int argc, char **argv)
         {"data-size", 0, CLI_STRING, &size, "S",
          "size of the data: a number of distinct blocks (not bytes; of a\n64-byte block, 1M is 64 MiB), or "
          "in the unit of fathom train\n--sizes"},
-        {"size-from", 0, CLI_STRING, &options.trace_path, "TRACE",
+        {"size-from", 0, CLI_INPUT_TRACE, &options.trace_path, "TRACE",
          "find the size by distance-based sampling of a trace's\nbeginning"},
         {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",
          "with --size-from: distances over it are looked at (default:\nhalf of the smallest run's distinct "
@@ -157,14 +157,14 @@ int cli_verb_predict(int argc, char **argv)
          "with --size-from: data samples that must have their peak\n(default 2)"},
         {"peaks", 0, CLI_COUNT, &options.peaks, "K",
          "with --size-from: which peak of each tells (default 1)"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
         {"bins", 0, CLI_STRING, &options.bins, "NAME", "histogram resolution: loglinear (default), log2"},
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
          "progress also when standard error is no terminal"},
         CLI_TRACE_OPTIONS(&options.trace),
         /* Older spellings. */
-        {"sample", 0, CLI_STRING, &options.trace_path, "TRACE", NULL},
+        {"sample", 0, CLI_INPUT_TRACE, &options.trace_path, "TRACE", NULL},
         {"samples", 0, CLI_COUNT, &options.samples, "M", NULL},
         {0},
     };
@@ -177,6 +177,7 @@ int cli_verb_predict(int argc, char **argv)
                  "  fathom predict solve.model --data-size 1M --json huge.json\n"
                  "  fathom predict solve.model --size-from huge.fathom\n",
         .least = 1,
+        .reads = CLI_READS_MODEL,
         .most = 1,
     };
     size_t count;

@@ -35,6 +35,16 @@ typedef struct recording {
 
 enum { COLUMNS = FM_COLUMN_SIZE | FM_COLUMN_KIND | FM_COLUMN_THREAD | FM_COLUMN_SITE };
 
+/* same: how many processes had that number, with this one. */
+static char *process_path(const char *named, uint32_t pid, unsigned same)
+{
+    const char *slash = strrchr(named, '/'), *dot = strchr(slash ? slash : named, '.');
+    const int stem = dot ? (int)(dot - named) : (int)strlen(named);
+    char *path, which[16] = "";
+    if (same > 1) snprintf(which, sizeof which, "-%u", same);
+    return asprintf(&path, "%.*s.%" PRIu32 "%s%s", stem, named, pid, which, dot ? dot : "") < 0 ? NULL : path;
+}
+
 /* "run.fathom" for the first process, "run.1234.fathom" for process 1234; a process after exec has the same
  * number as before: "run.1234-2.fathom". */
 static char *path_of(const recording *self, size_t index)
@@ -48,13 +58,12 @@ static char *path_of(const recording *self, size_t index)
         fm_collection_process(self->collection, i, &other);
         same += other.pid == process.pid;
     }
-    const char *slash = strrchr(named, '/'), *dot = strchr(slash ? slash : named, '.');
-    int stem = dot ? (int)(dot - named) : (int)strlen(named);
-    char *path;
-    int length = same > 0 ? asprintf(&path, "%.*s.%" PRIu32 "-%u%s", stem, named, process.pid, same + 1,
-                                     dot ? dot : "")
-                          : asprintf(&path, "%.*s.%" PRIu32 "%s", stem, named, process.pid, dot ? dot : "");
-    return length < 0 ? NULL : path;
+    char *path = NULL;
+    do {
+        free(path);
+        path = process_path(named, process.pid, ++same);
+    } while (path && !cli_force && access(path, F_OK) == 0); /* a trace of a process of long ago */
+    return path;
 }
 
 static int open_writer(recording *self)
@@ -79,6 +88,21 @@ static int open_writer(recording *self)
     return fm_writer_open(&self->writers[self->count - 1], path, &options, &error) ? cli_fail(&error) : -1;
 }
 
+/* Whoever looks for the reason why the program is gone finds it here. */
+static void say_ended(const recording *self)
+{
+    cli_complain(
+        "%s was ended for that: its references could no longer be stored; nothing of the trace is left",
+        self->collecting.command[0]);
+}
+
+static int open_writer_of_child(recording *self)
+{
+    const int code = open_writer(self);
+    if (code >= 0) say_ended(self);
+    return code;
+}
+
 /* Until everything has ended. -1, or an exit code after a message. */
 static int receive(recording *self)
 {
@@ -94,10 +118,12 @@ static int receive(recording *self)
         }
         if (collected.event == FM_COLLECTED_END) break;
         if (collected.event != FM_COLLECTED_IDLE)
-            while (code < 0 && self->count <= collected.process) code = open_writer(self);
+            while (code < 0 && self->count <= collected.process) code = open_writer_of_child(self);
         if (code < 0 && collected.event == FM_COLLECTED_REFERENCES &&
-            fm_writer_append(self->writers[collected.process], &collected.batch, &error))
+            fm_writer_append(self->writers[collected.process], &collected.batch, &error)) {
             code = cli_fail(&error);
+            say_ended(self);
+        }
         fm_collection_state state;
         fm_collection_state_get(self->collection, &state);
         cli_progress_update(&progress, state.references,
@@ -164,14 +190,14 @@ int cli_verb_record(int argc, char **argv)
 {
     record_options options = {.level = UINT64_MAX, .collect.limit = UINT64_MAX, .collect.limit_time = -1};
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &options.output, "TRACE", "the file to write, in the native format"},
+        {"output", 'o', CLI_OUTPUT, &options.output, "TRACE", "the file to write, in the native format"},
         CLI_COLLECT_OPTIONS(&options.collect),
         CLI_LEVEL_OPTION(&options.level),
         {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
         CLI_PASS_STATUS_OPTION(&options.pass_status),
         {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
         {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress on standard error, in lines of their own (never by\nitself: the program may write there)"},
+         "progress on standard error, a line a second (by itself: on a\nterminal, after 2, 4, 8 … seconds)"},
         {0},
     };
     const cli_command command = {
@@ -185,6 +211,7 @@ int cli_verb_record(int argc, char **argv)
         "  fathom record -o sort.fathom -- sort -n numbers.txt\n"
         "  fathom record --limit 100M --at-limit stop -o start.fathom -- ./server\n",
         .least = 1,
+        .reads = CLI_READS_PROGRAM,
         .most = SIZE_MAX,
         .command_follows = true,
     };
@@ -219,6 +246,6 @@ int cli_verb_record(int argc, char **argv)
     free(self.writers);
     free(self.paths);
     fm_collection_close(self.collection);
-    code = cli_finish(code);
+    code = cli_finish_aside(code, "the trace is stored all the same");
     return options.pass_status ? cli_pass_status(code, &end) : code;
 }

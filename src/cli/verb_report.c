@@ -145,13 +145,9 @@ static int report(char **paths, size_t count, const report_options *options)
     int code = -1, completeness = CLI_COMPLETE;
     gathered all = {0};
     code = gather(&all, paths, count, &completeness);
+    if (code < 0) code = cli_check_profile_sizes(options->attribution.sizes, all.profiles, all.count);
     if (code < 0 && (options->attribution.sizes || !options->no_machine))
         code = cli_attribution_stored_caches(&options->attribution, all.profiles, all.count, found);
-    for (size_t i = 0; code < 0 && i < all.count; i++)
-        if (all.profiles[i]->granularity == 1) {
-            cli_attribution_note_keys(options->attribution.sizes, all.profiles[i]);
-            break;
-        }
     if (code < 0) code = write_files(&all, options, paths[0], found);
     if (code < 0) code = make_page(&all, options, found);
     if (code < 0 && !options->path && !options->attribution.callgrind && !options->attribution.csv)
@@ -165,7 +161,7 @@ int cli_verb_report(int argc, char **argv)
 {
     report_options options = {.attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &options.path, "FILE", "where the page goes; - is standard output"},
+        {"output", 'o', CLI_OUTPUT, &options.path, "FILE", "where the page goes; - is standard output"},
         {"title", 0, CLI_STRING, &options.title, "TEXT", "the page's title"},
         {"size", 0, CLI_STRING, &options.attribution.sizes, "LIST",
          "caches to judge by, in bytes: 32K,1M\n(default: those of the run, else this machine's)"},
@@ -175,9 +171,9 @@ int cli_verb_report(int argc, char **argv)
          "by "
          "colons"},
         {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on the page"},
-        {"callgrind", 0, CLI_STRING, &options.attribution.callgrind, "FILE",
+        {"callgrind", 0, CLI_OUTPUT, &options.attribution.callgrind, "FILE",
          "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},
-        {"csv", 0, CLI_STRING, &options.attribution.csv, "FILE",
+        {"csv", 0, CLI_OUTPUT, &options.attribution.csv, "FILE",
          "write every pair of code sites as CSV; - is standard output"},
         CLI_SCREEN_OPTIONS(&options.attribution),
         {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
@@ -202,6 +198,7 @@ int cli_verb_report(int argc, char **argv)
             "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n"
             "  fathom report run.json --callgrind callgrind.out.run --size 32K,1M,32M\n",
         .least = 1,
+        .reads = CLI_READS_PROFILES,
         .most = 64,
     };
     size_t count;

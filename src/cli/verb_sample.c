@@ -11,7 +11,7 @@ int cli_verb_sample(int argc, char **argv)
     cli_estimate_options estimate = CLI_ESTIMATE_START;
     cli_attribution_options attribution = {.top = CLI_TOP};
     const cli_option table[] = {
-        {"json", 'j', CLI_STRING, &live.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"json", 'j', CLI_OUTPUT, &live.json, "FILE", "write the profile as JSON; - for standard output"},
         CLI_LIVE_OPTIONS(&live),
         CLI_ESTIMATE_OPTIONS(&estimate),
         CLI_SIMULATION_OPTIONS(&simulation),
@@ -52,6 +52,7 @@ int cli_verb_sample(int argc, char **argv)
             "  fathom sample --simulate trace.fathom --period 10K -g 8 --estimator rdx --registers 1\n"
             "  fathom sample --simulate trace.fathom --period 100K --bursts 4K:4\n",
         .least = 0,
+        .reads = CLI_READS_PROGRAM,
         .most = SIZE_MAX,
         .command_follows = true,
     };

@@ -69,7 +69,9 @@ static int count(cli_static_run *run)
 
 static int find_caches(cli_static_run *run)
 {
-    int code = run->machine ? -1 : cli_attribution_find_caches(&run->options->attribution, &run->caches);
+    int code = cli_check_sizes(run->options->attribution.sizes, run->options->granularity, NULL);
+    if (code < 0 && !run->machine)
+        code = cli_attribution_find_caches(&run->options->attribution, &run->caches);
     run->edge_count = cli_attribution_edges(&run->caches, run->options->granularity, run->edges);
     return code;
 }
@@ -224,13 +226,13 @@ int cli_verb_static(int argc, char **argv)
          "formulas of the parameters: operations, first touches, misses of\nthe caches of --size; values of "
          "--param are put into them"},
         {"open", 0, CLI_JOIN, &options.open, "NAMES", "parameters that stay open in formulas (default: all)"},
-        {"emit-c", 0, CLI_STRING, &options.c, "FILE",
+        {"emit-c", 0, CLI_OUTPUT, &options.c, "FILE",
          "write the formulas as a C function; - for standard output"},
         {"bins", 0, CLI_STRING, &options.bins, "NAME",
          "histogram resolution: loglinear (default), log2, exact"},
-        {"json", 'j', CLI_STRING, &options.json, "FILE",
+        {"json", 'j', CLI_OUTPUT, &options.json, "FILE",
          "write the profile, or the formulas, as JSON; - for standard output"},
-        {"report", 0, CLI_STRING, &options.report, "FILE", "write the HTML page of the profile"},
+        {"report", 0, CLI_OUTPUT, &options.report, "FILE", "write the HTML page of the profile"},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
         {"what-if", 0, CLI_JOIN, &options.change, "CHANGE",
          "misses before and after a change of loops, if it is legal:\ninterchange:i,j  tile:i,j=32,8  fuse:i "
@@ -238,15 +240,15 @@ int cli_verb_static(int argc, char **argv)
          "distribute:i  pad:A=+8\nseveral separated by ;"},
         {"suggest", 0, CLI_FLAG, &options.suggest, NULL,
          "try such changes: the five legal ones with the fewest misses"},
-        {"emit-ir", 0, CLI_STRING, &options.ir, "FILE",
+        {"emit-ir", 0, CLI_OUTPUT, &options.ir, "FILE",
          "only write the region as text, which fathom static reads too;\n- for standard output"},
         {"cache", 0, CLI_STRING, &options.caches, "LIST",
          "misses of set-associative caches, for the addresses that the\narrays get: SIZE:WAYS[:LINE],... "
          "such as "
          "32K:8:64"},
-        {"machine", 0, CLI_STRING, &options.machine, "FILE",
+        {"machine", 0, CLI_INPUT_MACHINE, &options.machine, "FILE",
          "upper bounds on the performance on the machine that FILE\ndescribes: its rates, its caches"},
-        {"emit-machine", 0, CLI_STRING, &options.emit_machine, "FILE",
+        {"emit-machine", 0, CLI_OUTPUT, &options.emit_machine, "FILE",
          "only write such a description of this machine, with its caches;\nthe rates are to be filled in"},
         {"language", 0, CLI_STRING, &options.language, "NAME",
          "c, c++, fortran, fir (default: by the name's ending)"},
@@ -280,6 +282,7 @@ int cli_verb_static(int argc, char **argv)
                  "  fathom static blur.c --function blur_columns -- -Iinclude -O2\n"
                  "  fathom static gemm.c --param n=1000 --what-if 'tile:i,j,k=32,32,32'\n",
         .least = 0,
+        .reads = CLI_READS_SOURCE,
         .most = 1,
     };
     int own = 1;

@@ -132,7 +132,7 @@ int cli_verb_train(int argc, char **argv)
 {
     train_options options = {.percent = 0.1};
     const cli_option table[] = {
-        {"output", 'o', CLI_STRING, &options.output, "MODEL", "where the model goes; - for standard output"},
+        {"output", 'o', CLI_OUTPUT, &options.output, "MODEL", "where the model goes; - for standard output"},
         {"sizes", 0, CLI_STRING, &options.sizes, "LIST",
          "size of the data of each profile, in any unit: 1000,4K\n(default: their distinct blocks)"},
         {"dimensions", 0, CLI_COUNT, &options.dimensions, "N",
@@ -155,6 +155,7 @@ int cli_verb_train(int argc, char **argv)
                  "  fathom train -o solve.model small.json large.json\n"
                  "  fathom predict solve.model --data-size 1M --json huge.json\n",
         .least = 2,
+        .reads = CLI_READS_PROFILES,
         .most = 1000,
     };
     size_t count;

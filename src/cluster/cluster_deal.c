@@ -159,10 +159,13 @@ static fm_status feed_piece(void *context, unsigned piece, fm_error *error)
     const size_t first = deal->mine.count * piece / pieces, end = deal->mine.count * (piece + 1) / pieces;
     fm_gathering *gatherings = fm_cluster_gather(run, piece);
     if (!gatherings) return fm_fail_memory(error, sizeof *gatherings, "a thread's references");
-    const fm_batch batch = {.count = end - first,
-                            .address = deal->mine.address + first,
-                            .size = deal->sizes ? deal->mine.size + first : NULL};
-    fm_status status = fm_cluster_feed(gatherings, &batch, error);
+    fm_status status = FM_OK;
+    if (end > first) { /* else there may be no arrays */
+        const fm_batch batch = {.count = end - first,
+                                .address = deal->mine.address + first,
+                                .size = deal->sizes ? deal->mine.size + first : NULL};
+        status = fm_cluster_feed(gatherings, &batch, error);
+    }
     if (status == FM_OK) status = fm_cluster_feed_end(gatherings, error);
     free(gatherings);
     return status;

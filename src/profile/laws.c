@@ -136,15 +136,13 @@ static bool sites_hold(const fm_profile *of, char *why, size_t size)
 }
 
 /* The most blocks that an object can have touched first. Allocators round sizes up, none to more than twice.
- */
+ * Of variables nobody knows how many there were: each process of a sum has its own, and a library that is
+ * loaded again, too. */
 static uint64_t room_of_object(const fm_object *object, uint64_t granularity)
 {
     uint64_t room;
-    const bool heap = object->kind == FM_OBJECT_HEAP && object->blocks > 0;
-    const bool variable = object->kind == FM_OBJECT_GLOBAL && object->size > 0;
-    if (!heap && !variable) return UINT64_MAX;
-    if (__builtin_add_overflow(object->size / granularity, heap ? object->blocks : 1, &room) ||
-        room > UINT64_MAX / 2)
+    if (object->kind != FM_OBJECT_HEAP || object->blocks == 0) return UINT64_MAX;
+    if (__builtin_add_overflow(object->size / granularity, object->blocks, &room) || room > UINT64_MAX / 2)
         return UINT64_MAX;
     return 2 * room;
 }
@@ -235,7 +233,8 @@ static const fm_law laws[] = {
      attribution_holds},
     {"sites", "exact: no site has more late references to objects than late references", FM_LAWS_ANY,
      sites_hold},
-    {"objects", "exact: no object has more blocks than its size has room for", FM_LAWS_ANY, objects_hold},
+    {"objects", "exact: no heap blocks touch more blocks than their sizes have room for", FM_LAWS_ANY,
+     objects_hold},
     {"completeness", "nothing is missing of what is complete, and it ended by itself", FM_LAWS_ANY,
      completeness_holds},
     {"accuracy", "bands are miss ratios, and references are between their bounds", FM_LAWS_ANY,

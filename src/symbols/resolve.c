@@ -5,6 +5,7 @@
  * what helps.
  */
 #include <fathom/attribution.h>
+#include <fathom/profile.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -17,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { LEAST_SHARE = 50 }; /* one in so many misses: what makes fewer is on no screen */
 
 static void note(const fm_module_work *work, const char *text)
 {
@@ -118,6 +121,8 @@ static fm_status resolve_with(const fm_module_work *work, fm_symbols *symbols, f
     if (status != FM_OK) return status;
     if (lines.damaged)
         note(work, "its debug information is damaged: some functions and lines are missing");
+    else if (!work->matters)
+        return FM_OK; /* nobody will look for its lines */
     else if (lines.with_lines == 0 && counts.framed > counts.named)
         note(work, counts.named > 0
                        ? "no debug information, and symbols of few functions: others by where they begin; "
@@ -198,6 +203,23 @@ static bool has_open_variable(const fm_attribution *attribution, uint32_t module
     return false;
 }
 
+/* Misses of each module: first touches, and references from late_from on. The sum. */
+static uint64_t weigh_modules(const fm_attribution *attribution, uint64_t *misses)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < attribution->pair_count; i++) {
+        const fm_pair *pair = &attribution->pairs[i];
+        uint64_t late = pair->cold + pair->beyond;
+        for (size_t j = 0; j < pair->bin_count; j++)
+            if (pair->bins[j].lo >= attribution->late_from) late += pair->bins[j].count;
+        all += late;
+        const uint32_t module =
+            pair->reuse < attribution->site_count ? attribution->sites[pair->reuse].module : FM_NONE;
+        if (module < attribution->module_count) misses[module] += late;
+    }
+    return all;
+}
+
 fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error *error)
 {
     FM_REQUIRE(attribution, error);
@@ -205,7 +227,9 @@ fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error 
     /* Sites by module: first[m] is where those of module m begin. */
     size_t *first = fm_calloc(modules + 2, sizeof *first);
     fm_wanted_site *wanted = fm_calloc(sites, sizeof *wanted);
-    if (!first || !wanted) {
+    uint64_t *misses = fm_calloc(modules + 1, sizeof *misses);
+    if (!first || !wanted || !misses) {
+        free(misses);
         free(first);
         free(wanted);
         return fm_fail_memory(error, sites * sizeof *wanted, "resolving addresses");
@@ -219,6 +243,7 @@ fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error 
             wanted[first[site->module + 1]++] =
                 (fm_wanted_site){.address = site->address, .site = (uint32_t)i};
     }
+    const uint64_t all = weigh_modules(attribution, misses);
     fm_module_work *works = fm_calloc(modules, sizeof *works);
     fm_status status = works ? FM_OK : fm_fail_memory(error, modules * sizeof *works, "resolving addresses");
     size_t work_count = 0;
@@ -228,7 +253,8 @@ fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error 
                                      .index = (uint32_t)m,
                                      .wanted = wanted + first[m],
                                      .count = first[m + 1] - first[m],
-                                     .notes = notes};
+                                     .notes = notes,
+                                     .matters = all == 0 || misses[m] >= all / LEAST_SHARE};
         if (work.module->path && work.module->path[0] &&
             (work.count > 0 || has_open_variable(attribution, work.index)))
             works[work_count++] = work;
@@ -236,6 +262,7 @@ fm_status fm_symbols_resolve(fm_attribution *attribution, FILE *notes, fm_error 
     if (status == FM_OK && work_count > 0)
         status = fm_resolve_apart(works, work_count, resolve_module, error);
     free(works);
+    free(misses);
     free(first);
     free(wanted);
     return status;

@@ -17,6 +17,7 @@ typedef struct fm_module_work {
     fm_wanted_site *wanted;
     size_t count;
     FILE *notes;
+    bool matters; /* some of the misses are its */
 } fm_module_work;
 
 typedef fm_status (*fm_module_resolver)(const fm_module_work *work, fm_error *error);

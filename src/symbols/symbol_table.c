@@ -228,7 +228,8 @@ static size_t variable_stem(const char *name)
 const char *fm_symbols_shown_name(fm_symbols *symbols, fm_elf_symbol *symbol)
 {
     if (symbol->shown) return symbol->shown;
-    bool is_code = symbol >= symbols->code.list && symbol < symbols->code.list + symbols->code.count;
+    const fm_elf_symbols *code = &symbols->code;
+    bool is_code = code->count > 0 && symbol >= code->list && symbol < code->list + code->count;
     size_t length = !is_code ? variable_stem(symbol->name) : strcspn(symbol->name, "@");
     char *plain = strndup(symbol->name, length ? length : strlen(symbol->name));
     if (!plain) return symbol->name;

@@ -6,7 +6,7 @@ fathom record --quiet -o sort.fathom -- sort lines >sorted 2>message || skip "pr
 fathom analyze sort.fathom --no-sites --distances exact.d --json exact.json --quiet >/dev/null
 for how in '--error 0.001' '--error 0.01' '--error 0.1' '--error 0.5' '--abs-error 100' '--abs-error 9 --cutoff 50'; do
     # shellcheck disable=SC2086 # several words on purpose
-    fathom analyze sort.fathom --no-sites --engine approx $how --distances approx.d --json approx.json --quiet >/dev/null
+    fathom analyze sort.fathom --no-sites --engine approx $how --distances approx.d --json approx.json --force --quiet >/dev/null
     # shellcheck disable=SC2086
     python3 - $how <<'END'
 import array, sys

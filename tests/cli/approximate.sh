@@ -21,7 +21,7 @@ print("within bounds;", sum(t != a for t, a in zip(told, actual)) > 0 and "some 
 END
 }
 for how in '--error 0.5' '--error 0.001' '--abs-error 20' '--abs-error 20 --cutoff 0' '--abs-error 20 --cutoff 100'; do
-    try_silently "fathom analyze u.u64 --engine approx $how --distances approx.d --json approx.json --quiet"
+    try_silently "fathom analyze u.u64 --engine approx $how --distances approx.d --json approx.json --force --quiet"
     fields approx.json engine exact accuracy cold distinct references
     case $how in
     *0.5) bounds approx.d 0.5 0 0 ;;
@@ -48,13 +48,13 @@ try 'fathom analyze t.u64 --error 0.1'
 
 # Samples. Of everything, they are exact; of a trace smaller than --exact-below too.
 for how in '--rate 1 --exact-below 0' '--samples 4K --exact-below 10 --hashes 2' '--rate 0.001'; do
-    try_silently "fathom analyze u.u64 --engine shards $how --json s.json --quiet"
+    try_silently "fathom analyze u.u64 --engine shards $how --json s.json --force --quiet"
     try 'fathom compare exact.json s.json --quiet | grep overlap'
 done
 fields s.json engine exact references cold
 try_silently "fathom analyze t.u64 --engine aet --json a.json --quiet"
 fields a.json engine exact accuracy references cold histogram
-try_silently "fathom analyze t.u64 --engine shards --rate 0.5 --hashes 3 --exact-below 100 --json s.json --quiet"
+try_silently "fathom analyze t.u64 --engine shards --rate 0.5 --hashes 3 --exact-below 100 --json s.json --force --quiet"
 python3 -c '
 import json
 accuracy = json.load(open("s.json"))["accuracy"]
@@ -74,7 +74,7 @@ try 'fathom analyze t.u64 --engine aet --samples 5'
 try 'fathom analyze t.u64 --rate 0.1'
 
 # The band at a size, where a sample of everything leaves none.
-fathom analyze t.u64 --engine shards --rate 1 --exact-below 10 --json s.json --quiet >/dev/null
+fathom analyze t.u64 --engine shards --rate 1 --exact-below 10 --json s.json --force --quiet >/dev/null
 try 'fathom mrc s.json --blocks 999,1000 --no-machine --quiet | grep -E "between|blocks$|^(999|1000)"'
 try_silently 'fathom mrc s.json --blocks 5,999,1000 --no-machine --quiet --json m.json'
 python3 -c '
@@ -84,9 +84,9 @@ for cache in json.load(open("m.json"))["caches"]: print(cache["blocks"], cache["
 
 # Options of one engine by --engine-option: the same result as by their older spellings.
 both() { # engine, new spelling, older one
-    fathom analyze u.u64 --engine "$1" --engine-option "$2" --json new.json --quiet >/dev/null
+    fathom analyze u.u64 --engine "$1" --engine-option "$2" --json new.json --force --quiet >/dev/null
     # shellcheck disable=SC2086
-    fathom analyze u.u64 --engine "$1" $3 --json old.json --quiet >/dev/null
+    fathom analyze u.u64 --engine "$1" $3 --json old.json --force --quiet >/dev/null
     cmp <(grep -v seconds new.json) <(grep -v seconds old.json) && echo "$1 $2: the same"
 }
 both approx error=0.2 '--error 0.2'
@@ -98,8 +98,8 @@ both hp-rda trace-size=2K,thread-trace-size=64,hash-size=8K,pool-size=4K,disable
     '--trace-size 2K --thread-trace-size 64 --hash-size 8K --pool-size 4K --disable-adjusting'
 # Given in several mentions; the last one of a name counts.
 fathom analyze u.u64 --engine shards --engine-option rate=0.9 --engine-option hashes=2 --engine-option rate=0.25,exact-below=16 \
-    --json new.json --quiet >/dev/null
-fathom analyze u.u64 --engine shards --engine-option rate=0.25,hashes=2,exact-below=16 --json old.json --quiet >/dev/null
+    --json new.json --force --quiet >/dev/null
+fathom analyze u.u64 --engine shards --engine-option rate=0.25,hashes=2,exact-below=16 --json old.json --force --quiet >/dev/null
 cmp new.json old.json && echo 'the same in several mentions'
 try 'fathom analyze t.u64 --engine shards --engine-option rates=0.1'
 try 'fathom analyze t.u64 --engine shards --engine-option rate'

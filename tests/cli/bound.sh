@@ -4,7 +4,7 @@
 fathom gen cyclic --keys 10 --references 30 -o t.u64 --quiet
 for bound in 9 10; do
     for engine in exact tree list parda; do
-        try_silently "fathom analyze t.u64 --bound $bound --engine $engine --json p.json --distances d --quiet"
+        try_silently "fathom analyze t.u64 --bound $bound --engine $engine --json p.json --force --distances d --quiet"
         fields p.json references distinct cold beyond histogram | tr '\n' ' '
         distances d
     done

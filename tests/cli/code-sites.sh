@@ -30,7 +30,7 @@ for engine in tree list parda; do
     pairs $engine.json | cmp - <(pairs p.json) && echo "$engine: the same"
 done
 # With a bound, re-uses beyond it have no use.
-try_silently 'fathom analyze plain.fathom --bound 500 --size 32K --json p.json --quiet'
+try_silently 'fathom analyze plain.fathom --bound 500 --size 32K --json p.json --force --quiet'
 pairs p.json
 
 # All pairs as CSV: 512 blocks hold nothing, 1000 blocks everything but first touches.
@@ -68,7 +68,7 @@ else
 fi
 
 # What cannot be.
-try_silently 'fathom analyze plain.fathom --no-sites --json p.json --quiet'
+try_silently 'fathom analyze plain.fathom --no-sites --json p.json --force --quiet'
 fields p.json attribution
 try 'fathom convert plain.fathom -o t.u64 --quiet && fathom analyze t.u64 --sites'
 try 'fathom analyze t.u64 --callgrind x'
@@ -85,6 +85,6 @@ try 'python3 -c "
 data = bytearray(open(\"named.fathom\", \"rb\").read())
 data[data.index(b\"FmMo\") + 50] ^= 1
 open(\"damaged.fathom\", \"wb\").write(data)"'
-try_silently 'fathom analyze damaged.fathom --size 32K --json p.json --quiet 2>message; echo "exit code $?" >&2; sed "s/checksum .*/checksum .../; s/byte [0-9]*/byte N/" message >&2'
+try_silently 'fathom analyze damaged.fathom --size 32K --json p.json --force --quiet 2>message; echo "exit code $?" >&2; sed "s/checksum .*/checksum .../; s/byte [0-9]*/byte N/" message >&2'
 fields p.json references complete lost
 try 'fathom check damaged.fathom 2>&1 | grep -E "modules|references|index|problems"'

@@ -66,6 +66,6 @@ try_silently 'fathom analyze blocks.csv --granularity 4 --distances d'
 distances d
 # A cache of keys has no bytes.
 try_silently 'fathom analyze blocks.csv --key LBN --json keys.json --size 2 --quiet'
-try 'fathom mrc keys.json --size 16M | grep -A 4 ^cache'
-try_silently 'fathom report keys.json --size 16M -o page.html'
-try_silently 'fathom analyze blocks.csv --key LBN --size 16M'
+try 'fathom mrc keys.json --size 16Mkeys | grep -A 4 ^cache'
+try_silently 'fathom report keys.json --size 16Mkeys -o page.html'
+try_silently 'fathom analyze blocks.csv --key LBN --size 16Mkeys'

@@ -14,7 +14,7 @@ with open("a.lackey", "w") as lackey, open("a.txt", "w") as text, open("a.din", 
 END
 # The judge: the same addresses as keys.
 fathom analyze a.txt --distances judge --json judge.json --quiet >judge.out
-try_silently 'fathom analyze a.lackey -g element --distances d --json e.json'
+try_silently 'fathom analyze a.lackey -g element --distances d --json e.json --force'
 try 'cmp d judge'
 fields e.json granularity elements references distinct
 same_histogram() {
@@ -26,7 +26,7 @@ print("the same" if all(a[k] == b[k] for k in ("references", "distinct", "cold",
 for way in 'a.lackey --threads 3' 'a.lackey --threads 1 --engine tree' 'a.lackey --threads 2 --engine parda' \
     'a.din' 'a.fathom --threads 3' 'a.fathom --threads 1 --time' '--format lackey - <a.lackey'; do
     [ -e a.fathom ] || fathom convert a.lackey -o a.fathom --quiet
-    try_silently "fathom analyze $way -g element --json e.json"
+    try_silently "fathom analyze $way -g element --json e.json --force"
     same_histogram e.json judge.json
 done
 # Bytes are another thing, and that is said.

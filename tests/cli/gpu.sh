@@ -9,8 +9,8 @@ fathom gen zipf --keys 300 --references 20000 --seed 3 -o trace.u64 --quiet
 
 # The same profile as that of the default engine, and the stages of the card.
 for options in '' '--granularity 8 --bins exact --time' '--bound 50 --time'; do
-    try_silently "fathom analyze --engine gpu $options --json gpu.json --distances gpu.d trace.u64"
-    try_silently "fathom analyze $options --json exact.json --distances exact.d trace.u64"
+    try_silently "fathom analyze --engine gpu $options --json gpu.json --force --distances gpu.d trace.u64"
+    try_silently "fathom analyze $options --json exact.json --force --distances exact.d trace.u64"
     python3 - <<'END'
 import json
 a, b = (json.load(open(name)) for name in ("gpu.json", "exact.json"))

@@ -27,11 +27,11 @@ I  04000000,3
  L 1000,4
 END
 # At 64: block 64, then 64 and 65 (the store straddles), 65, 64.
-try_silently 'fathom analyze t.lackey --distances d --json p.json'
+try_silently 'fathom analyze t.lackey --distances d --json p.json --force'
 distances d
 fields p.json granularity references distinct cold histogram
 # Several at once: one pass, one profile each.
-try_silently 'fathom analyze t.lackey --granularity 8,64,4096 --json p.json'
+try_silently 'fathom analyze t.lackey --granularity 8,64,4096 --json p.json --force'
 python3 -c '
 import json
 for p in json.load(open("p.json"))["profiles"]: print(p["granularity"], p["references"], p["distinct"], p["histogram"])'

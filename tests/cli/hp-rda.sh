@@ -6,7 +6,7 @@ fathom analyze --quiet --json exact.json trace.u64 >/dev/null
 
 # With one thread-level trace it is exact; cut into many, nearly so.
 for options in '--thread-trace-size 200000' '--thread-trace-size 512' '--thread-trace-size 512 --disable-adjusting'; do
-    try_silently "fathom analyze --engine hp-rda $options --json estimate.json trace.u64"
+    try_silently "fathom analyze --engine hp-rda $options --json estimate.json --force trace.u64"
     try_silently 'fathom compare --json result.json exact.json estimate.json'
     python3 - <<'END'
 import json

@@ -10,7 +10,7 @@ try 'python3 "$TESTS/cli/read_fathom.py" packed.fathom'
 for pattern in zipf sawtooth; do
     fathom gen $pattern --keys 3000 --references 70000 -o t.txt --quiet
     for how in --store ''; do
-        try "fathom convert t.txt $how -o t.fathom --quiet"
+        try "fathom convert t.txt $how -o t.fathom --force --quiet"
         try 'python3 "$TESTS/cli/read_fathom.py" t.fathom address | cmp - t.txt'
     done
 done
@@ -31,7 +31,7 @@ modules='--module /bin/x,0123abcd,0x400000,0x500000,0 --module /lib/y.so,,0x7f00
 for how in '' '--by-site' '--by-site --block 1000'; do
     try "python3 \"\$TESTS/cli/write_fathom.py\" w.fathom $how $modules <lines"
     for packing in --store '--level 1'; do
-        try "fathom convert w.fathom $packing -o v.fathom --quiet"
+        try "fathom convert w.fathom $packing -o v.fathom --force --quiet"
         try 'python3 "$TESTS/cli/read_fathom.py" v.fathom | cmp - lines'
     done
 done

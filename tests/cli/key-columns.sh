@@ -33,7 +33,7 @@ with open("pages.csv", "w") as table, open("joined.txt", "w") as joined, open("s
         print(*page, sep="/", file=joined)
         print("orders", "main", page[2], sep=",", file=single)
 END
-try 'fathom analyze pages.csv --json p.json'
+try 'fathom analyze pages.csv --json p.json --force'
 # The judge: the columns joined into one text.
 fathom analyze joined.txt --distances judge --quiet >joined.out
 for threads in 1 3; do
@@ -44,7 +44,7 @@ try_silently 'cat pages.csv | fathom analyze - --format csv --key fork,block,rel
 try 'cmp d judge'
 try_silently 'fathom analyze pages.csv --key rel,fork,block --key-unit 8192 -g 8192 --distances d'
 try 'cmp d judge'
-try_silently 'fathom analyze pages.csv --key rel,fork,block -g 8192 --quiet --json p.json'
+try_silently 'fathom analyze pages.csv --key rel,fork,block -g 8192 --quiet --json p.json --force'
 try_silently 'fathom analyze single.csv --distances d'
 cut -d , -f 3 single.csv | tail -n +2 >single.txt
 fathom analyze single.txt --distances judge --quiet >single.out
@@ -68,10 +68,10 @@ with open("few.txt", "w") as log:
     for i in range(1000):
         print(i * 977, file=log)
 END
-try_silently 'fathom analyze --format text monitor.log --json p.json'
+try_silently 'fathom analyze --format text monitor.log --json p.json --force'
 fields p.json references cold
 try_silently 'fathom convert --format text monitor.log -o monitor.fathom'
-try_silently "fathom analyze --format csv --delimiter ' ' --header yes --key 5 monitor.log --json p.json"
+try_silently "fathom analyze --format csv --delimiter ' ' --header yes --key 5 monitor.log --json p.json --force"
 fields p.json references cold
 try_silently 'fathom analyze times.csv'
 try_silently 'fathom analyze numbers.txt'

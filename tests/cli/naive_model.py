@@ -103,7 +103,7 @@ def main():
         for engine in ("exact", "tree", "list"):
             for bins, bound in (("exact", 0), ("log2", 0), ("loglinear", 0), ("exact", 64)):
                 command = ["fathom", "analyze", "keys.txt", "--engine", engine, "--bins", bins, "--time", "--quiet"]
-                command += ["--json", "profile.json", "--distances", "distances"] + (["--bound", str(bound)] if bound else [])
+                command += ["--json", "profile.json", "--force", "--distances", "distances"] + (["--bound", str(bound)] if bound else [])
                 done = subprocess.run(command, stdout=subprocess.DEVNULL)
                 trouble = check(keys, answer, bins, bound) if done.returncode == 0 else [f"exit {done.returncode}"]
                 print(f"{name}, {engine}, {bins} bins, bound {bound}:", "; ".join(trouble) or "as the model says")

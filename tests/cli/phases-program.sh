@@ -25,7 +25,7 @@ int main(void)
 END
 cc -O1 -fno-tree-vectorize -o solve solve.c 2>message || skip "no compiler: $(head -n 1 message)"
 fathom record --quiet -o solve.fathom -- ./solve >out 2>message || skip "programs cannot be recorded here: $(head -n 1 message)"
-fathom phases solve.fathom --json p.json --quiet >/dev/null
+fathom phases solve.fathom --json p.json --force --quiet >/dev/null
 python3 - <<'END'
 import json
 phases = json.load(open("p.json"))["phases"]
@@ -64,8 +64,8 @@ END
 # Programs as they are: phases follow each other from the first reference to the last, and all is in one of them.
 seq 3000 | sed 's/^/some text that takes room /' >lines
 for program in 'tac lines' 'sort -r lines' 'gzip -1c lines' 'sed -n /99/p lines'; do
-    fathom record --quiet -o program.fathom -- $program >out || continue
-    fathom phases program.fathom --json p.json --quiet >out || echo "$program: $?"
+    fathom record --quiet -o program.fathom --force -- $program >out || continue
+    fathom phases program.fathom --json p.json --force --quiet >out || echo "$program: $?"
     python3 - "$program" <<'END'
 import json, sys
 profile = json.load(open("p.json"))

@@ -50,13 +50,13 @@ try_silently 'fathom train -o heat.model heat-180.json heat-300.json heat-500.js
 try_silently 'fathom predict heat.model --data-size 250000 --json p.json'
 python3 laws.py p.json heat-1000.json
 try_silently 'fathom train -o begin.model begin-17.json begin-17.json begin-4001.json'
-try_silently 'fathom predict begin.model --data-size 64000 --json p.json'
+try_silently 'fathom predict begin.model --data-size 64000 --json p.json --force'
 python3 laws.py p.json begin-64000.json
 try_silently 'fathom train -o lawful.model lawful-1000.json lawful-4000.json lawful-16000.json'
-try_silently 'fathom predict lawful.model --data-size 64000 --json p.json'
+try_silently 'fathom predict lawful.model --data-size 64000 --json p.json --force'
 python3 laws.py p.json lawful-64000.json
 # A model that was made of incomplete input says so, and what is predicted by it is incomplete too.
 sed 's/"complete": true/"complete": false/' lawful-4000.json >cut.json
 try_silently 'fathom train -o cut.model lawful-1000.json cut.json'
-try_silently 'fathom predict cut.model --data-size 64000 --json p.json'
+try_silently 'fathom predict cut.model --data-size 64000 --json p.json --force'
 fields p.json complete what_missing

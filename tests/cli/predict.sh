@@ -20,13 +20,13 @@ print(json.load(open("p.json"))["accuracy"]["expected_overlap"] > 0.85)
 # The size is found by sampling: the second sweep has the peaks, and the third says so.
 try_silently 'fathom predict c.model --size-from 64000.u64 --bins log2 --json q.json'
 try 'cmp p.json q.json'
-try_silently 'fathom predict c.model --size-from 64000.u64 --data-samples 1 --peaks 3 --bins log2 --json q.json'
+try_silently 'fathom predict c.model --size-from 64000.u64 --data-samples 1 --peaks 3 --bins log2 --json q.json --force'
 try 'fathom predict c.model --size-from 64000.u64 --threshold 100000'
 # In another unit.
 try_silently 'fathom train -o s.model --sizes 10,40 1000.json 4000.json'
-try_silently 'fathom predict s.model --data-size 640 --bins log2 --json q.json'
+try_silently 'fathom predict s.model --data-size 640 --bins log2 --json q.json --force'
 fields q.json references distinct cold histogram
-try_silently 'fathom predict s.model --size-from 64000.u64 --bins log2 --json q.json'
+try_silently 'fathom predict s.model --size-from 64000.u64 --bins log2 --json q.json --force'
 fields q.json references distinct cold histogram
 try 'fathom train -o x.model 1000.json'
 try 'fathom train 1000.json 4000.json'

@@ -5,13 +5,16 @@ try '{ seq 200000; sleep 1.3; seq 200000; } | fathom analyze - --format text --p
 try '{ seq 200000; sleep 1.3; seq 200000; } | fathom analyze - --format text 2>log >/dev/null; grep -c "references, .*/s" log'
 try '{ seq 200000; sleep 1.3; seq 200000; } | fathom analyze - --format text --progress --quiet 2>&1 >/dev/null | wc -c'
 
-# Beside a program that writes to the same terminal there is none, unless asked for; and then in lines of their own.
+# Beside a program that writes to the same terminal: a line now and then, that says that it works and is slower; once a
+# second where asked for; none with --quiet, nor where the program draws on the whole screen, nor where it is no terminal.
 cat >beside.py <<'END'
-import os, pty, re, sys
-def shown(*options):
+import os, pty, re, sys, tty
+def shown(*options, raw=False, seconds="2.7"):
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execvp("fathom", ["fathom", "run", *options, "-o", "/dev/null", "--", "sh", "-c", "printf abc; sleep 2.5; printf def"])
+        if raw:
+            tty.setraw(2)
+        os.execvp("fathom", ["fathom", "run", *options, "-o", "/dev/null", "--", "sh", "-c", f"printf abc; sleep {seconds}; printf def"])
     text = b""
     while True:
         try:
@@ -23,9 +26,16 @@ def shown(*options):
         text += more
     os.waitpid(pid, 0)
     return text.decode().replace("\r\n", "\n")
-print("by itself:", repr(re.sub("fathom run: .*\n", "", shown())))
+def plain(text):
+    text = re.sub("fathom run: .*\n", "", text)
+    text = re.sub(r"[\d.]+( [kM])? accesses, \d+ s, [\d.]+( [kM])?/s", "N accesses, S s, N/s", text)
+    return repr(re.sub(r"\nfathom: N accesses, S s, N/s\n", "", text)) # a second one, on a busy machine
+print("by itself:", plain(shown()))
+print("by itself, a short one:", plain(shown(seconds="0.1")))
+print("quiet:", plain(shown("--quiet")))
+print("raw:", plain(shown(raw=True)))
 lines = shown("--progress").split("\n")
-print("asked for:", all(line.startswith("fathom: ") for line in lines if "accesses, " in line), any("accesses, " in line for line in lines),
+print("asked for:", all(line.startswith("fathom: ") for line in lines if "accesses, " in line), sum("accesses, " in line for line in lines) >= 2,
       "\033" in "".join(lines))
 END
 if python3 -c 'import pty' 2>/dev/null && command -v valgrind >/dev/null; then

@@ -16,14 +16,14 @@ print(s["used"] > 400, abs(s["used"] + s["replaced"] + s["never"] + s["not_armed
 for choice in '--bursts 4K' '--bursts 2K:3' '--estimator rdx' '--estimator rdx-trapped' '--estimator kaplan-meier' \
     '--estimator horvitz-thompson' '--registers 1' '--registers 16' '--even' '--reservoir plain' '--conversion shen'; do
     # shellcheck disable=SC2086
-    fathom sample --simulate loop.u64 --period 9973 $choice --bootstrap 1 --json a.json --quiet >/dev/null
+    fathom sample --simulate loop.u64 --period 9973 $choice --bootstrap 1 --json a.json --force --quiet >/dev/null
     python3 -c '
 import json, sys
 p = json.load(open("a.json"))
 print(sys.argv[1], max(p["times"], key=lambda row: row[2])[:2], "band" in p["accuracy"], p["sampling"]["bursts"] > 0)
 ' "$choice"
 done
-fathom sample --simulate loop.u64 --period 700 --seed 3 --json a.json --quiet >/dev/null
+fathom sample --simulate loop.u64 --period 700 --seed 3 --json a.json --force --quiet >/dev/null
 fathom sample --simulate - --format u64 --period 700 --seed 3 --json b.json --quiet >/dev/null <loop.u64
 sed -i 's/standard input/loop.u64/' b.json
 cmp a.json b.json && echo the same

@@ -133,7 +133,7 @@ def every_access_is_that_of_fathom_record():
     judge = os.path.join(SAMPLE, "burst_judge")
     log, trace, lackey = (os.path.join(work, name) for name in ("burst.lackey", "judge.fathom", "judge.lackey"))
     subprocess.run([judge, log], check=True, stdout=subprocess.DEVNULL, timeout=60)
-    subprocess.run([FATHOM, "record", "-q", "--collector", "valgrind", "--function", "judged", "-o", trace, "--", judge],
+    subprocess.run([FATHOM, "record", "-q", "--collector", "valgrind", "--function", "judged", "-o", trace, "--force", "--", judge],
                    check=True, capture_output=True, timeout=120)
     subprocess.run([FATHOM, "convert", "-q", trace, "--to", "lackey", "-o", lackey], check=True, timeout=60)
     found, wanted = accesses(log), accesses(lackey)

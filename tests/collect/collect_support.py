@@ -73,7 +73,7 @@ def run(options, command, timeout=120, env=None, code=0, stdin=None):
     path = os.path.join(work, "profile.json")
     if os.path.exists(path):
         os.unlink(path)
-    full = [FATHOM, "run", "--json", path, *options, "--", *command]
+    full = [FATHOM, "run", "--json", path, "--force", *options, "--", *command]
     done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=timeout, env={**os.environ, **(env or {})},
                           stdin=stdin or subprocess.DEVNULL)
     if done.returncode != code:
@@ -141,7 +141,7 @@ def start(options, command, **more):
     path = os.path.join(work, "profile.json")
     if os.path.exists(path):
         os.unlink(path)
-    full = [FATHOM, "run", "--json", path, *options, "--", *command]
+    full = [FATHOM, "run", "--json", path, "--force", *options, "--", *command]
     return subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more), path
 
 

@@ -57,6 +57,17 @@ def program_killed_from_outside(how):
 
 
 @both
+def program_that_stops_its_parent(how):
+    """fathom stands still, as a shell or strace would; let on again it misses nothing."""
+    process, path = start(WATCH, [build("stopping_parent.c", how)])
+    wait_until(lambda: process_state(process.pid) == "T", "stopped")
+    process.send_signal(signal.SIGCONT)
+    result = finish(process, path)
+    expect(result.code, 0, f"exit code: {result.err}")
+    cyclic(result.profile, 100, 3)
+
+
+@both
 def busy_program_killed(how):
     program = build("endless.c", how)
     process, path = start(WATCH, [program])
@@ -103,7 +114,7 @@ def control_c_in_a_terminal(how):
     path = os.path.join(work, "profile.json")
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(FATHOM, [FATHOM, "run", "--json", path, *WATCH, "--", program])
+        os.execv(FATHOM, [FATHOM, "run", "--json", path, "--force", *WATCH, "--", program])
     seen = b""
     while b"ready" not in seen:
         seen += os.read(terminal, 1000)
@@ -172,7 +183,7 @@ def limited(limit, options, command):
     path = os.path.join(work, "profile.json")
     if os.path.exists(path):
         os.unlink(path)
-    done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", FATHOM, "run", "--json", path, *options, "--",
+    done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", FATHOM, "run", "--json", path, "--force", *options, "--",
                            *command], capture_output=True, text=True, errors="replace", timeout=60)
     profile = None
     if os.path.exists(path):
@@ -301,15 +312,29 @@ def disk_full_under_record():
         os.rmdir(directory)
         return "mounting a small file system needs root"
     try:
-        done = subprocess.run([FATHOM, "record", "-o", os.path.join(directory, "t.fathom"), "--", "ls", "-lR", "/usr/lib/gcc"],
+        done = subprocess.run([FATHOM, "record", "-o", os.path.join(directory, "t.fathom"), "--force", "--", "ls", "-lR", "/usr/lib/gcc"],
                               capture_output=True, text=True, timeout=60)
         expect(done.returncode, 1, f"exit code: {done.stderr}")
         expect_in("No space left", done.stderr, "message")
+        expect_in("ls was ended for that", done.stderr, "what became of the program")
         expect(os.listdir(directory), [], "files left")
     finally:
         subprocess.run(["umount", directory])
         os.rmdir(directory)
     gone_within(program, 60)
+
+
+@once
+def record_without_standard_output():
+    """The trace is the result: a summary that nobody can read is no failure."""
+    trace = os.path.join(work, "unseen.fathom")
+    for where in "&-", "/dev/full":
+        done = subprocess.run(["sh", "-c", f'exec "$0" record -o "$1" -- true >{where}', FATHOM, trace], capture_output=True, text=True)
+        expect(done.returncode, 0, f"exit code: {done.stderr}")
+        expect_in("standard output: cannot write", done.stderr, "message")
+        expect_in("the trace is stored", done.stderr, "message")
+        expect(subprocess.run([FATHOM, "check", "--quiet", trace], stdout=subprocess.DEVNULL).returncode, 0, "fathom check")
+        os.unlink(trace)
 
 
 @once
@@ -407,7 +432,7 @@ def passed(verb, *words, outputs=(), options=()):
 @once
 def the_program_s_status_is_handed_on():
     trace = os.path.join(work, "passed.fathom")
-    for verb, outputs in (("run", ()), ("record", ("-o", trace))):
+    for verb, outputs in (("run", ()), ("record", ("-o", trace, "--force"))):
         for script, status in (("exit 0", 0), ("exit 7", 7), ("exit 3", 3), ("exec false", 1), ("kill -SEGV $$", 139),
                                ("kill -KILL $$", 137), ("kill -TERM $$", 143)):
             if verb == "record" and status not in (7, 137):

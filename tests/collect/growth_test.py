@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of fathom while a program runs that allocates, frees and starts short threads without end (tests/programs/storm.c):
-what is known of threads and blocks that are gone goes with them. bench/bench_long.py does it for an hour."""
+"""Memory of fathom while a program starts short threads without end (tests/programs/storm.c): what is known of those that
+are gone goes with them. bench/bench_long.py does it for an hour, with blocks of the heap, and for `fathom sample`."""
 import subprocess
 
 from collect_support import *
@@ -15,10 +15,10 @@ def anonymous(pid):
         return next(int(line.split()[1]) << 10 for line in file if line.startswith("RssAnon"))
 
 
-def grows(verb, program, blocks, first, last, bound):
+def grows(program, first, last, bound):
     """By how much fathom grows from thread to thread; the program is killed then."""
     every = first
-    fathom = subprocess.Popen([FATHOM, *verb, "--output", "/dev/null", "--", program, "0", str(blocks), str(every)],
+    fathom = subprocess.Popen([FATHOM, "run", "--output", "/dev/null", "--", program, "0", "0", str(every)],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     sizes = {}
     try:
@@ -37,17 +37,11 @@ def grows(verb, program, blocks, first, last, bound):
 
 # Before, threads that were gone took 200 bytes each.
 def compiler():
-    grows(["run"], build("storm.c", "fathom", "-pthread"), 0, 4000, 28000, 2 << 20)
+    grows(build("storm.c", "fathom", "-pthread"), 4000, 28000, 2 << 20)
 
 
 def valgrind():
-    grows(["run"], build("storm.c", "gcc", "-pthread"), 0, 1000, 8000, 500 << 10)
+    grows(build("storm.c", "gcc", "-pthread"), 1000, 8000, 500 << 10)
 
 
-def sample():
-    """What is told of blocks waits for a burst, of which there are next to none in short threads."""
-    grows(["sample"], build("storm.c", "gcc", "-pthread"), 50, 5000, 40000, 600 << 10)
-
-
-main([("compiler: threads that come and go", compiler), ("valgrind: threads that come and go", valgrind),
-      ("sample: blocks without bursts", sample)])
+main([("compiler: threads that come and go", compiler), ("valgrind: threads that come and go", valgrind)])

@@ -163,14 +163,13 @@ def typed():
     os.makedirs(folder, exist_ok=True)
     os.symlink(shutil.which("lua5.4"), link)
     arguments, path = commands(1)["lua5.4"][1:], {"PATH": folder + os.pathsep + os.environ["PATH"]}
-    ways = ([[link, *arguments], {}], [["sorter", *arguments], path],
-            [["sh", "-c", "sorter " + " ".join(arguments) + "; :"], path])
-    for command, env in ways:
-        options = ["--follow-children"] if command[0] == "sh" else []
-        profile = run(options, command, env=env).profile
-        if options:
-            profile = next(part for part in profile["parts"] if part["name"].endswith("/sorter"))
-        check_called(profile, link)
+    for command, env in ([[link, *arguments], {}], [["sorter", *arguments], path]):
+        check_called(run([], command, env=env).profile, link)
+    trace = os.path.join(work, "typed.fathom")
+    command = [FATHOM, "record", "--follow-children", "-o", trace, "--", "sh", "-c", "sorter " + " ".join(arguments) + "; :"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL,
+                          env={**os.environ, **path})
+    expect_in(f"({link})", done.stdout + done.stderr, "the processes that were recorded")
     sampled = os.path.join(work, "typed.json")
     command = [FATHOM, "sample", "--quiet", "--rate", "1000", "--json", sampled, "--", link, commands(400)["lua5.4"][1], "400"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)

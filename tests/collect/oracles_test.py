@@ -64,7 +64,7 @@ def lackey(command):
 def recorded(command):
     """The same from fathom record, as stored."""
     trace, text = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
-    done = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], stdout=subprocess.DEVNULL,
+    done = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True)
     expect(done.returncode, 0, f"exit code of record: {done.stderr}")
     subprocess.run([FATHOM, "convert", "-q", trace, "-o", os.path.join(work, "t.lackey")], check=True)
@@ -170,8 +170,8 @@ def run_and_record_agree():
     command = static_matmul()
     direct = run(["--bins", "exact"], command).profile
     trace, path = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
-    subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([FATHOM, "analyze", "-q", "--bins", "exact", trace, "--json", path], check=True,
+    subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([FATHOM, "analyze", "-q", "--bins", "exact", trace, "--json", path, "--force"], check=True,
                    stdout=subprocess.DEVNULL)
     with open(path) as file:
         stored = json.load(file)
@@ -273,6 +273,22 @@ def the_ci_recipes_name_what_there_is():
         needed = {row.split()[2] for row in file.read().splitlines() if row.startswith(("build ", "parts "))}
     installed = set(recipe.split("FROM")[1].split("install -y --no-install-recommends")[1].split("COPY")[0].replace("\\", "").split())
     expect(needed - installed, set(), "packages that are missing from the container")
+    # The second stage has the libraries that the program and its parts are linked with; MPI and CUDA are not built there.
+    second = set(recipe.split("FROM")[2].split("install -y --no-install-recommends")[1].split("&&")[0].replace("\\", "").split())
+    parts = [FATHOM, *glob.glob(os.path.join(os.path.dirname(FATHOM), "lib", "fathom", "*.so"))]
+    if shutil.which("dpkg-query") and shutil.which("readelf"):
+        second |= {"libc6", "libelf1"}  # that of libdw1
+        for part in parts:
+            if re.search(r"mpi|cuda", os.path.basename(part)):
+                continue
+            listed = subprocess.run(["readelf", "-d", part], capture_output=True, text=True, check=True).stdout
+            for library in re.findall(r"\(NEEDED\).*\[(.*)\]", listed):
+                owner = subprocess.run(["dpkg-query", "-S", "*/" + library], capture_output=True, text=True, check=False).stdout
+                owners = {line.split(":")[0] for line in owner.splitlines()}
+                expect(bool(owners & second) or not owners, True, f"a package of {owners} with {library} for {part}")
+    # What is built here does not go into it: CMake would refuse to go on with it.
+    with open(os.path.join(ROOT, ".dockerignore"), encoding="utf-8") as file:
+        expect({"build", "build-*", ".git"} - set(file.read().split()), set(), "what COPY leaves behind")
     with open(os.path.join(ROOT, "examples", "ci", "workflow.yml"), encoding="utf-8") as file:
         workflow = file.read()
     expect_in("./locality-gate.sh --base", workflow, "the gate")

@@ -54,7 +54,7 @@ def reproducible_runs_are_equal(collector, how):
     program, texts = build("plain.c", how), []
     for number, variables in enumerate(({}, {"FILLER": "x" * 77, "LANG": "C.UTF-8"})):
         path = os.path.join(work, f"reproducible-{collector}-{number}.json")
-        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", "--json", path, "--", program],
+        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", "--json", path, "--force", "--", program],
                        check=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables})
         with open(path, encoding="utf-8") as file:
             texts.append(file.read())
@@ -70,7 +70,7 @@ def on_one_processor(collector, how):
     processor = min(os.sched_getaffinity(0))
     for number, most in enumerate((["--threads", "3"], [])):
         path = os.path.join(work, f"one-processor-{collector}-{number}.json")
-        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", *most, "--json", path, "--", program],
+        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", *most, "--json", path, "--force", "--", program],
                        check=True, stdout=subprocess.DEVNULL,
                        preexec_fn=None if most else lambda: os.sched_setaffinity(0, {processor}))
         with open(path, encoding="utf-8") as file:
@@ -486,8 +486,8 @@ def run_and_record_see_the_same(collector, how):
     for command in ([build("own_allocator.cc", how, "-std=c++17")],):
         with fixed_addresses():
             found = [run(options, command).profile for options in ([], ["--no-sites"])]
-            subprocess.run([FATHOM, "record", "-q", "-o", trace, "--", *command], capture_output=True, check=True)
-        subprocess.run([FATHOM, "analyze", "-q", "--json", profile, trace], capture_output=True, check=True)
+            subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], capture_output=True, check=True)
+        subprocess.run([FATHOM, "analyze", "-q", "--json", profile, "--force", trace], capture_output=True, check=True)
         with open(profile) as file:
             found.append(json.load(file))
         for name in ("references", "distinct", "cold", "histogram"):
@@ -676,13 +676,13 @@ def other_compilers(collector, how):
 @case()
 def recorded_and_analysed(collector, how):
     trace, profile = os.path.join(work, "plain.fathom"), os.path.join(work, "analysed.json")
-    done = subprocess.run([FATHOM, "record", *WITH_SITES, "-o", trace, "--", build("plain.c", how)], capture_output=True,
+    done = subprocess.run([FATHOM, "record", *WITH_SITES, "-o", trace, "--force", "--", build("plain.c", how)], capture_output=True,
                           text=True)
     expect(done.returncode, 0, f"exit code of record: {done.stderr}")
     expect_in(": 300 accesses of process", done.stdout, "what record says")
     done = subprocess.run([FATHOM, "check", trace], capture_output=True, text=True)
     expect(done.returncode, 0, "check")
-    done = subprocess.run([FATHOM, "analyze", trace, "--json", profile], capture_output=True, text=True)
+    done = subprocess.run([FATHOM, "analyze", trace, "--json", profile, "--force"], capture_output=True, text=True)
     expect(done.returncode, 0, f"exit code of analyze: {done.stderr}")
     with open(profile) as file:
         analysed = json.load(file)
@@ -700,7 +700,7 @@ def record_counts_accesses(collector, how):
     trace = os.path.join(work, "unaligned.fathom")
     program = [build("kernels.c", how, *KERNEL_FLAGS), "unaligned"]
     options = ["--function", "unaligned", "--no-stack"]
-    done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--", *program], capture_output=True, text=True)
+    done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--force", "--", *program], capture_output=True, text=True)
     expect_in(": 1000 accesses of process", done.stdout, "what record says")
     stored = os.path.join(work, "elements.json")
     done = subprocess.run([FATHOM, "analyze", trace, "-g", "element", "--json", stored], capture_output=True, text=True)

@@ -96,6 +96,15 @@ def names_of_a_program_with_many(collector, how):
 
 
 @case("valgrind")
+def variables_of_many_processes(collector, how):
+    """Each process has libc's variables for itself: their sum has more blocks than one has room for."""
+    script = "for i in 1 2 3 4 5 6; do (exec perl -e 1); done; exec perl -e 1"
+    result = run(["--output", "/dev/null", "--follow-children"], ["/bin/sh", "-c", script])
+    expect(result.profile["complete"], True, "complete")
+    expect(len(result.profile["parts"]), 14, "programs")
+
+
+@case("valgrind")
 def code_in_files_that_changes(collector, how):
     program = build("mapped_twice.c", how)
     for way in ("shared", "private", "file", "late", "both", "patched"):

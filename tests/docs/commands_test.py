@@ -66,6 +66,10 @@ fathom gen cyclic --keys 100 --references 2K --to text -o keys.txt -q; zstd -q k
 valgrind --tool=lackey --trace-mem=yes --log-file=trace.lackey true
 awk 'BEGIN { print "time,lbn,offset,bytes,size"; for (i = 0; i < 3000; i++) print i "," i % 700 "," i % 700 * 512 ",4096,4096" }' >disk.csv
 awk 'BEGIN { for (i = 0; i < 900; i++) print 1280166 i ",hm,0,Read," i % 70 * 4096 ",8192,77" }' >hm_0.csv
+awk 'BEGIN { print "time,rel,fork,block"; for (i = 0; i < 3000; i++) print i "," i % 3 ",main," i % 700 }' >pages.csv
+awk 'BEGIN { print "time,disk,offset,bytes"; for (i = 0; i < 3000; i++) print i "," i % 3 "," i % 700 * 512 ",4096" }' >disks.csv
+awk 'BEGIN { print "OK"; for (i = 0; i < 900; i++) print 1339518083.1 + i " [0 127.0.0.1:60866] \"GET\" \"key:" i % 70 "\"" }' >monitor.log
+awk 'BEGIN { for (i = 0; i < 900; i++) print "10.0.0.1 - - [19/Nov/2026:20:00:00 +0000] \"GET /" i % 70 " HTTP/1.1\" 200 5" }' >access.log
 cp disk.csv io.csv; cut -d , -f 1,2 disk.csv | sed 's/lbn/key/' >requests.csv
 for n in 100 200 400; do fathom run -q -o /dev/null --json $n.json -- ./solve $n >/dev/null; done
 fathom analyze -q trace.fathom --engine shards --engine-option rate=0.1 --json sampled.json >/dev/null

@@ -16,7 +16,7 @@ try 'fathom analyze empty.fathom'
 try 'fathom check empty.fathom'
 try 'fathom mrc empty.txt'
 # An empty text is a trace of nothing.
-try_silently 'fathom analyze empty.txt --json p.json'
+try_silently 'fathom analyze empty.txt --json p.json --force'
 fields p.json references cold complete
 try 'fathom analyze ""'
 # Where results cannot go.
@@ -26,7 +26,7 @@ fathom gen cyclic --keys 2 --references 4 -o t.u64 --quiet
 try_silently 'fathom analyze t.u64 --json no/such/dir/p.json'
 try_silently 'fathom analyze t.u64 --json dir'
 try_silently 'fathom analyze t.u64 --distances no/such/dir/d'
-fathom analyze t.u64 --json p.json --quiet >/dev/null
+fathom analyze t.u64 --json p.json --force --quiet >/dev/null
 try_silently 'fathom mrc p.json --csv no/such/dir/c --no-machine'
 try_silently 'fathom compare p.json p.json --json no/such/dir/c'
 try 'fathom convert t.u64 -o no/such/dir/x.txt'

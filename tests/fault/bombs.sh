@@ -6,7 +6,7 @@ head -c 256M /dev/zero | zstd -q -1 >zeros.u64.zst
 peak 200 'fathom analyze zeros.u64.zst --json p.json --quiet'
 fields p.json references distinct cold histogram
 head -c 64M /dev/zero | gzip -1 >zeros.u64.gz
-peak 200 'fathom analyze zeros.u64.gz --json p.json --quiet'
+peak 200 'fathom analyze zeros.u64.gz --json p.json --force --quiet'
 fields p.json references distinct cold histogram
 # One line without an end.
 head -c 256M /dev/zero | tr '\0' a | zstd -q -1 >line.txt.zst

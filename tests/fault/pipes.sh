@@ -32,5 +32,5 @@ try 'set -o pipefail; trap "" PIPE; { python3 reader_is_gone; fathom --help; } |
 # Where the block that was cut begins depends on the compressor.
 try_silently '{ head -c 5000 t.fathom; kill -9 $BASHPID; } | fathom analyze - --json q.json' | sed 's/byte [0-9]*: /byte N: /'
 fields q.json complete
-try_silently '{ printf "\\1\\0\\0\\0\\0\\0\\0\\0\\1\\0"; kill -9 $BASHPID; } | fathom analyze - --format u64 --json q.json'
+try_silently '{ printf "\\1\\0\\0\\0\\0\\0\\0\\0\\1\\0"; kill -9 $BASHPID; } | fathom analyze - --format u64 --json q.json --force'
 fields q.json references complete

@@ -93,15 +93,15 @@ def same(mpi, ranks, trace, *options, stdin=None, name=None, code=0):
     code, too."""
     key = name or trace
     alone, together = path("alone.json"), path("together.json")
-    said = fathom("analyze", trace, "-q", "--json", alone, "--no-sites",
+    said = fathom("analyze", trace, "-q", "--json", alone, "--force", "--no-sites",
                   *[o for o in options if not o.startswith("--threads")], code=code)
     if os.path.exists(together):
         os.unlink(together)
     if stdin and mpi == "mpich":
-        done = through_fifo(mpi, ranks, stdin, "-q", "--json", together, *options)
+        done = through_fifo(mpi, ranks, stdin, "-q", "--json", together, "--force", *options)
     else:
         source = open(stdin, "rb") if stdin else None
-        done = mpirun(mpi, ranks, "-" if stdin else trace, "-q", "--json", together, *options, stdin=source)
+        done = mpirun(mpi, ranks, "-" if stdin else trace, "-q", "--json", together, "--force", *options, stdin=source)
         if source:
             source.close()
     expect(done.returncode, code, f"exit code on {ranks} ranks: {done.stderr}")
@@ -171,10 +171,10 @@ def shorter_than_the_number_of_ranks(mpi):
 
 
 def shards(mpi):
-    fathom("analyze", path("large.u64"), "-q", "--json", path("alone.json"))
+    fathom("analyze", path("large.u64"), "-q", "--json", path("alone.json"), "--force")
     for ranks, threads in chosen(mpi, ((1, 1), (4, 1), (3, 2)), ((3, 2),)):
         done = mpirun(mpi, ranks, "--mpi-shards", path("shard.*.u64"), "-q", f"--threads={threads}", "--json",
-                      path("together.json"))
+                      path("together.json"), "--force")
         expect(done.returncode, 0, f"exit code on {ranks} ranks: {done.stderr}")
         alone = contents(path("alone.json")).replace(path("large.u64").encode(), path("shard.*.u64").encode())
         expect(contents(path("together.json")), alone, f"shards on {ranks} ranks")
@@ -196,7 +196,7 @@ def nothing_left(*names):
 def broken(mpi, ranks, *arguments, message, stdin=None):
     result = path("broken.json")
     begin = time.monotonic()
-    done = mpirun(mpi, ranks, *arguments, "--json", result, stdin=stdin)
+    done = mpirun(mpi, ranks, *arguments, "--json", result, "--force", stdin=stdin)
     if done.returncode == 0:
         raise Failure("expected an exit code that is not 0")
     if time.monotonic() - begin > 60:
@@ -244,10 +244,10 @@ def a_truncated_shard(mpi):
             file.write(shard)
     with open(path("whole.u64"), "wb") as file:
         file.write(whole)
-    fathom("analyze", path("whole.u64"), "-q", "--json", path("alone.json"))
+    fathom("analyze", path("whole.u64"), "-q", "--json", path("alone.json"), "--force")
     alone = json.loads(contents(path("alone.json")))
     for ranks, threads in ((3, 1), (2, 2)):
-        done = mpirun(mpi, ranks, "--mpi-shards", path("cut/*.u64"), f"--threads={threads}", "--json", path("together.json"))
+        done = mpirun(mpi, ranks, "--mpi-shards", path("cut/*.u64"), f"--threads={threads}", "--json", path("together.json"), "--force")
         expect(done.returncode, 3, f"exit code on {ranks} ranks: {done.stderr}")
         expect_in("cut/1.u64: byte 24000: ends within a key", done.stderr, "standard error")
         together = json.loads(contents(path("together.json")))
@@ -286,7 +286,7 @@ def ranks_that_see_different_files(mpi):
         os.makedirs(f"{script}.d/{rank}", exist_ok=True)
         shutil.copy(path("three.u64" if rank == 1 else "uniform.u64"), f"{script}.d/{rank}/trace.u64")
     result = path("broken.json")
-    done = subprocess.run([MPIS[mpi], "-np", "3", script, FATHOM, "analyze", "--mpi", "trace.u64", "--json", result],
+    done = subprocess.run([MPIS[mpi], "-np", "3", script, FATHOM, "analyze", "--mpi", "trace.u64", "--json", result, "--force"],
                           capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS)
     if done.returncode == 0:
         raise Failure("expected an exit code that is not 0")
@@ -301,7 +301,7 @@ def a_rank_is_killed(mpi):
     if os.path.exists(fifo):
         os.unlink(fifo)
     os.mkfifo(fifo)
-    process = subprocess.Popen([MPIS[mpi], "-np", "3", FATHOM, "analyze", "--mpi", "--format", "u64", fifo, "--json", result],
+    process = subprocess.Popen([MPIS[mpi], "-np", "3", FATHOM, "analyze", "--mpi", "--format", "u64", fifo, "--json", result, "--force"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
                                start_new_session=True)
     try:

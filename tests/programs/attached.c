@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -263,15 +264,16 @@ static void show_state(void)
 {
     static const int numbers[] = {SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR1};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct {
-            uint64_t handler, flags, restorer, mask;
+        struct { /* the kernel's, of 64 and of 32 bits */
+            unsigned long handler, flags, restorer;
+            unsigned char mask[8];
         } action = {0};
-        if (syscall(13 /* rt_sigaction */, numbers[i], NULL, &action, 8)) abort();
+        if (syscall(SYS_rt_sigaction, numbers[i], NULL, &action, sizeof action.mask)) abort();
         printf("signal %d: %s, flags %lx\n", numbers[i],
                action.handler == 0   ? "default"
                : action.handler == 1 ? "ignored"
                                      : "handled",
-               (unsigned long)action.flags & ~0x04000000ul);
+               action.flags & ~0x04000000ul);
     }
     sigset_t mask;
     stack_t stack;

@@ -36,7 +36,7 @@ class Program:
 
     def end(self):
         out, _ = self.process.communicate("x\n", timeout=60)
-        expect((self.process.returncode, out.splitlines()[-1]), (0, "right"), f"the program's end\n{out}")
+        expect((self.process.returncode, (out.splitlines() or [""])[-1]), (0, "right"), f"the program's end\n{out}")
         return out
 
 
@@ -58,7 +58,7 @@ def attach_once(pid, *options, code, env, duration, prefix):
     path = os.path.join(work, "attached.json")
     if os.path.exists(path):
         os.unlink(path)
-    full = [*prefix, FATHOM, "sample", "--pid", str(pid), "--duration", duration, "--rate", "1000", "--json", path, "-o", "/dev/null",
+    full = [*prefix, FATHOM, "sample", "--pid", str(pid), "--duration", duration, "--rate", "1000", "--json", path, "--force", "-o", "/dev/null",
             "--bootstrap", "1", *options]
     done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=90, stdin=subprocess.DEVNULL,
                           env={**os.environ, **(env or {})})
@@ -269,7 +269,7 @@ def is_sampled(pid):
 def an_interrupt_gives_the_profile_and_the_program_runs_on():
     for number in (signal.SIGINT, signal.SIGTERM):
         program, path = Program("work"), os.path.join(work, "interrupted.json")
-        fathom = started(program.pid, "--json", path)
+        fathom = started(program.pid, "--json", path, "--force")
         is_sampled(program.pid)
         wait_for_work(program.pid, 0.3)
         fathom.send_signal(number)
@@ -283,7 +283,7 @@ def an_interrupt_gives_the_profile_and_the_program_runs_on():
 @case
 def the_program_ends_first():
     program, path = Program("work"), os.path.join(work, "ended.json")
-    fathom = started(program.pid, "--json", path)
+    fathom = started(program.pid, "--json", path, "--force")
     is_sampled(program.pid)
     wait_for_work(program.pid, 0.3)
     program.end()

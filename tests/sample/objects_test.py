@@ -22,7 +22,7 @@ def program(*flags):
 
 def sample(words, *options, flags=(), rate="1000"):
     path = os.path.join(work, "objects.json")
-    full = [FATHOM, "sample", "--rate", rate, "--size", "4K", "--json", path, "-o", path + ".txt", *options, "--",
+    full = [FATHOM, "sample", "--rate", rate, "--size", "4K", "--json", path, "--force", "-o", path + ".txt", *options, "--",
             program(*flags), *words]
     done = subprocess.run(full, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
@@ -102,7 +102,7 @@ def attach_to_renews(path, seconds, *prefix):
     try:
         expect(process.stdout.readline(), "ready\n", "the program's first line")
         full = [FATHOM, "sample", "--pid", str(process.pid), "--duration", seconds, "--rate", "1000", "--size", "4K", "--json",
-                path, "-o", path + ".txt", "--by", "object"]
+                path, "--force", "-o", path + ".txt", "--by", "object"]
         done = subprocess.run(full, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL)
         expect(done.returncode, 0, f"exit code\n{done.stderr}")
         out, _ = process.communicate("x\n", timeout=60)

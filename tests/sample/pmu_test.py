@@ -57,7 +57,7 @@ def sample(word, *options, on=SKYLAKE, code=0, env=None, method="pmu", kernel=Tr
     root = machine(f"machine-{len(os.listdir(work))}", on)
     forced = {"LIBPFM_FORCE_PMU": "amd64_fam19h_zen3" if on is ZEN else "skl", "FAKE_PMU_IBS": "11",
               "FATHOM_TEST_MACHINE": root, **({"LD_PRELOAD": KERNEL} if kernel else {}), **(env or {})}
-    full = [FATHOM, "sample", *(["--method", method] if method else []), "--json", path, "-o", text, *options, "--",
+    full = [FATHOM, "sample", *(["--method", method] if method else []), "--json", path, "--force", "-o", text, *options, "--",
             PROGRAM, word]
     done = subprocess.run(full, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
                           env={**os.environ, **forced})
@@ -296,7 +296,7 @@ def a_program_that_runs_already():
             path, root = os.path.join(work, "attached.json"), machine("machine-attached", SKYLAKE)
             for duration in ("0.5", "3", "12"):
                 done = subprocess.run([FATHOM, "sample", "--pid", str(program.pid), "--method", "pmu", "--period", "500", "-g",
-                                       "8", "--estimator", "rdx", "--duration", duration, "--json", path, "-q"],
+                                       "8", "--estimator", "rdx", "--duration", duration, "--json", path, "--force", "-q"],
                                       capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
                                       env={**os.environ, "LIBPFM_FORCE_PMU": "skl", "FATHOM_TEST_MACHINE": root,
                                            "LD_PRELOAD": KERNEL, "FAKE_KERNEL_CLOCK": "real"})

@@ -34,7 +34,7 @@ def sample(command, *options, code=0, env=None, timeout=90):
     for old in (path, text):
         if os.path.exists(old):
             os.unlink(old)
-    full = [FATHOM, "sample", "--rate", "1000", "--json", path, "-o", text, *options, "--", *command]
+    full = [FATHOM, "sample", "--rate", "1000", "--json", path, "--force", "-o", text, *options, "--", *command]
     done = subprocess.run(full, capture_output=True, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL,
                           env={**os.environ, **(env or {})})
     if code is not None and done.returncode != code:
@@ -403,7 +403,7 @@ def started():
     path = os.path.join(work, "killed.json")
     if os.path.exists(path):
         os.unlink(path)
-    process, child = launched([program(), "endless"], "--json", path)
+    process, child = launched([program(), "endless"], "--json", path, "--force")
     wait_until(lambda: program_of(child) == program(), "the program runs")
     wait_for_work(child, 0.3)
     return process, child, path
@@ -429,7 +429,7 @@ def an_interrupt_gives_the_profile_so_far():
 def a_program_waits_for_a_fathom_that_is_late():
     # It asks for its clock when it begins, and is over soon.
     path = os.path.join(work, "late.json")
-    process, _ = launched([program(), "environment"], "--json", path, "-o", os.devnull)
+    process, _ = launched([program(), "environment"], "--json", path, "--force", "-o", os.devnull)
     process.send_signal(signal.SIGSTOP)
     time.sleep(2.4)
     process.send_signal(signal.SIGCONT)

@@ -85,7 +85,7 @@ class Tracees:
 
     def run(self, dice, seed):
         options = dice.choice(self.OPTIONS)
-        code, _ = limited([FATHOM, "run", "--json", "p.json", "--quiet", "-o", "text", *options, "--", self.program, str(seed)],
+        code, _ = limited([FATHOM, "run", "--json", "p.json", "--force", "--quiet", "-o", "text", *options, "--", self.program, str(seed)],
                           codes=(0, 1, 2, 3), cwd=self.directory)
         if code != 2:  # there is no function main in what it plays
             check_profile(os.path.join(self.directory, "p.json"), code)
@@ -101,7 +101,7 @@ class Traces:
                            input="\n".join(lines), text=True, check=True)
             self.keep(path)
         path = os.path.join(directory, "zipf.fathom")
-        limited([FATHOM, "gen", "zipf", "--keys", "500", "--references", "20000", "-o", path])
+        limited([FATHOM, "gen", "zipf", "--keys", "500", "--references", "20000", "-o", path, "--force"])
         self.keep(path)
 
     def keep(self, path):
@@ -114,7 +114,7 @@ class Traces:
             file.write(hostile_inputs.hostile_trace(dice, dice.choice(self.sound)))
         told = []
         for threads in ("1", "2"):
-            code, text = limited([FATHOM, "analyze", path, "--threads", threads, "--json", profile, "--quiet"])
+            code, text = limited([FATHOM, "analyze", path, "--threads", threads, "--json", profile, "--force", "--quiet"])
             told.append((code, text, check_profile(profile, code)))
         if told[0] != told[1]:
             raise Failure(f"one thread and two differ:\n{told[0]}\n{told[1]}"[:4000])
@@ -127,9 +127,9 @@ class Profiles:
     def __init__(self, directory):
         self.directory, self.sound = directory, []
         path = os.path.join(directory, "made.json")
-        commands = [["run", "--json", path, "-o", "/dev/null", "--quiet", "--", "/bin/true"],
-                    ["analyze", "--json", path, "--quiet", "--engine", "shards", "--rate", "0.5", os.path.join(directory, "zipf.fathom")],
-                    ["analyze", "--json", path, "--quiet", "--time", os.path.join(directory, "zipf.fathom")]]
+        commands = [["run", "--json", path, "--force", "-o", "/dev/null", "--quiet", "--", "/bin/true"],
+                    ["analyze", "--json", path, "--force", "--quiet", "--engine", "shards", "--rate", "0.5", os.path.join(directory, "zipf.fathom")],
+                    ["analyze", "--json", path, "--force", "--quiet", "--time", os.path.join(directory, "zipf.fathom")]]
         limited([FATHOM, "gen", "zipf", "--keys", "500", "--references", "20000", "-o", os.path.join(directory, "zipf.fathom")])
         for command in commands:
             limited([FATHOM, *command])
@@ -144,7 +144,7 @@ class Profiles:
         codes = (0, 1, 2, 3)
         limited([FATHOM, "mrc", path, "--size", "32K"], codes)
         limited([FATHOM, "compare", path, self.reference], codes)
-        limited([FATHOM, "train", "-o", os.path.join(self.directory, "model.json"), path, self.reference], codes)
+        limited([FATHOM, "train", "-o", os.path.join(self.directory, "model.json"), "--force", path, self.reference], codes)
         code, _ = limited([FATHOM, "report", path, "-o", page], codes)
         if os.path.exists(page):
             if code not in (0, 3):

@@ -79,7 +79,7 @@ CASES = [
 
 def start(path, arguments, limit):
     try:
-        return subprocess.run([fathom, "static", path, "--quiet", "--size", "1K", "--json", path + ".json"] + arguments.split(),
+        return subprocess.run([fathom, "static", path, "--quiet", "--size", "1K", "--json", path + ".json", "--force"] + arguments.split(),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=limit)
     except subprocess.TimeoutExpired:
         return None

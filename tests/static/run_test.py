@@ -78,9 +78,9 @@ def misses_by_array(profile, blocks):
 def differences(name, values, folder):
     path, function = program(name, values, folder)
     common = ["--quiet", "--bins", "exact", "--size", ",".join(SIZES)]
-    subprocess.run([fathom, "run", "--function", function, "--no-stack", "-o", "/dev/null", "--json", path + ".run.json"] +
+    subprocess.run([fathom, "run", "--function", function, "--no-stack", "-o", "/dev/null", "--json", path + ".run.json", "--force"] +
                    common + ["--", path], check=True, capture_output=True)
-    subprocess.run([fathom, "static", os.path.join(here, "kernels", name + ".c"), "--json", path + ".static.json",
+    subprocess.run([fathom, "static", os.path.join(here, "kernels", name + ".c"), "--json", path + ".static.json", "--force",
                     "--param", ",".join(values)] + common, check=True, capture_output=True)
     with open(path + ".run.json") as ran, open(path + ".static.json") as read:
         ran, read = json.load(ran), json.load(read)

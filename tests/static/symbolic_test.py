@@ -67,7 +67,7 @@ def walked(kernel, parameters, layout, folder):
     """The same numbers by a walk over all accesses."""
     path = os.path.join(folder, "walk.json")
     done = run([FATHOM, "static", kernel, "--param", parameters, "--method", "walk", "--bins", "exact", "--quiet",
-                "--json", path, "--size", "32K", "--layout", layout])
+                "--json", path, "--force", "--size", "32K", "--layout", layout])
     if done.returncode:
         raise RuntimeError(f"walk {kernel} {parameters}: {done.stderr}")
     with open(path) as file:
@@ -118,7 +118,7 @@ def check_group(kernel, names, layout, points, refused, compiled, folder):
     """Problems, as texts."""
     join = lambda point: ",".join(f"{name}={value}" for name, value in zip(names, point))
     formulas, source = os.path.join(folder, "formulas.json"), os.path.join(folder, "formulas.c")
-    done = run([FATHOM, "static", kernel, "--symbolic", "--quiet", "--param", join(points[0]), "--json", formulas,
+    done = run([FATHOM, "static", kernel, "--symbolic", "--quiet", "--param", join(points[0]), "--json", formulas, "--force",
                 "--emit-c", source, "--layout", layout, "--size", ",".join(map(str, SIZES))])
     if done.returncode:
         return [f"no formulas: {done.stderr.strip()}"]

@@ -17,7 +17,7 @@ check() { # name, keys, references, arguments of analyze…
     shift 3
     cases=$((cases + 1))
     rm -f p.json
-    "$program" analyze "$@" --threads 2 --json p.json --quiet >out 2>err || problem="exit code $?"
+    "$program" analyze "$@" --threads 2 --json p.json --force --quiet >out 2>err || problem="exit code $?"
     [ -s err ] && problem="$problem; wrote: $(head -n 40 err)"
     if [ -z "$problem" ]; then
         problem=$(python3 -c '

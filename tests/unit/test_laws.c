@@ -46,7 +46,8 @@ static fm_profile *attributed(void)
     const uint64_t edges[] = {0, 8, 16};
     assert_int_equal(fm_attribution_set_edges(of, edges, 3, 8, NULL), FM_OK);
     of->modules[0].path = "/bin/sweep";
-    of->objects[0] = (fm_object){.kind = FM_OBJECT_GLOBAL, .size = 640, .module = 0, .allocation = FM_NONE};
+    of->objects[0] = (fm_object){
+        .kind = FM_OBJECT_HEAP, .size = 640, .blocks = 1, .module = FM_NONE, .allocation = FM_NONE};
     sample_pair(of, FM_NONE, 0, FM_RANGE_COLD, 10);
     sample_pair(of, 0, 1, 1, 90);
     const fm_bin late[] = {{8, 15, 90}};

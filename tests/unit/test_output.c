@@ -45,6 +45,18 @@ int openat(int directory, const char *path, int flags, ...)
     return (int)syscall(SYS_openat, directory, path, flags, mode);
 }
 
+static int refuse_room; /* the errno value with which more room on the disk is refused; 0: it is not */
+
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
+int fallocate(int descriptor, int mode, off_t from, off_t size)
+{
+    if (refuse_room) {
+        errno = refuse_room;
+        return -1;
+    }
+    return (int)syscall(SYS_fallocate, descriptor, mode, from, size);
+}
+
 /* ---- the directory ---- */
 
 static char directory[] = "/tmp/fathom-output-XXXXXX";
@@ -63,6 +75,7 @@ static int leave(void **state)
 {
     (void)state;
     refuse_unnamed = 0;
+    refuse_room = 0;
     DIR *handle = opendir(directory);
     if (!handle) return -1;
     for (struct dirent *entry; (entry = readdir(handle));)
@@ -102,7 +115,7 @@ static void put(const char *path, const char *text)
 
 static void assert_content(const char *path, const char *expected)
 {
-    char text[200];
+    static char text[300000];
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     size_t length = fread(text, 1, sizeof text - 1, file);
@@ -312,6 +325,88 @@ static void links_are_kept(void **state)
     assert_refused("round", "round: cannot create: Too many levels of symbolic links");
 }
 
+static ino_t number_of(const char *path)
+{
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_ino;
+}
+
+/* A file with two names has them afterwards, and the new content under both: longer, shorter, none. */
+static void other_names_are_kept(void **state)
+{
+    (void)state;
+    char long_text[200000];
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    put("first", "old content");
+    assert_int_equal(link("first", "second"), 0);
+    const char *const texts[] = {"new", long_text, "", "a little longer than the first"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const ino_t number = number_of("first");
+        fm_output *output = opened("first");
+        fputs(texts[i], fm_output_stream(output));
+        fflush(fm_output_stream(output));
+        assert_content("second", i ? texts[i - 1] : "old content"); /* not before it is whole */
+        commit(output);
+        assert_content("first", texts[i]);
+        assert_content("second", texts[i]);
+        assert_int_equal(number_of("first"), number);
+        assert_int_equal(number_of("second"), number);
+    }
+    fm_output *output = opened("second");
+    fputs("abandoned", fm_output_stream(output));
+    fm_output_abandon(output);
+    assert_content("first", texts[3]);
+    assert_int_equal(names_here(), 2);
+    /* No room for the larger content: the old one stays as it is. */
+    refuse_room = ENOSPC;
+    output = opened("first");
+    fputs(long_text, fm_output_stream(output));
+    fm_error error;
+    assert_int_equal(fm_output_commit(output, &error), FM_E_IO);
+    assert_content("second", texts[3]);
+    /* File systems that cannot tell beforehand. */
+    refuse_room = EOPNOTSUPP;
+    output = opened("first");
+    fputs(long_text, fm_output_stream(output));
+    commit(output);
+    assert_content("second", long_text);
+}
+
+/* Root's result keeps whose file it was; that of somebody else who may only write it, too. */
+static void owners_are_kept(void **state)
+{
+    (void)state;
+    enum { SOMEBODY = 1234, NOBODY = 65534 };
+    struct stat about;
+    if (geteuid() != 0) {
+        print_message("SKIP: only root may give files away\n");
+        skip();
+    }
+    put("theirs", "old");
+    assert_int_equal(chown("theirs", SOMEBODY, SOMEBODY + 1), 0);
+    assert_int_equal(chmod("theirs", 0646), 0);
+    fm_output *output = opened("theirs");
+    fputs("by root", fm_output_stream(output));
+    commit(output);
+    assert_content("theirs", "by root");
+    const ino_t number = number_of("theirs");
+    assert_int_equal(chmod(".", 0777), 0);
+    assert_int_equal(seteuid(NOBODY), 0);
+    output = opened("theirs");
+    fputs("by nobody", fm_output_stream(output));
+    commit(output);
+    assert_int_equal(seteuid(0), 0);
+    assert_content("theirs", "by nobody");
+    assert_int_equal(number_of("theirs"), number); /* nobody cannot make one that belongs to somebody else */
+    assert_int_equal(stat("theirs", &about), 0);
+    assert_int_equal(about.st_uid, SOMEBODY);
+    assert_int_equal(about.st_gid, SOMEBODY + 1);
+    assert_int_equal(about.st_mode & 07777, 0646);
+    assert_int_equal(names_here(), 1);
+}
+
 static void read_only_is_refused(void **state)
 {
     (void)state;
@@ -519,6 +614,8 @@ int main(void)
         FRESH(appeared_meanwhile),
         FRESH(directory_appeared_meanwhile),
         FRESH(links_are_kept),
+        FRESH(other_names_are_kept),
+        FRESH(owners_are_kept),
         FRESH(read_only_is_refused),
         FRESH(names_that_cannot_be),
         FRESH(full_device),
@@ -533,6 +630,8 @@ int main(void)
         NAMED(appeared_meanwhile),
         NAMED(directory_appeared_meanwhile),
         NAMED(links_are_kept),
+        NAMED(other_names_are_kept),
+        NAMED(owners_are_kept),
         NAMED(names_that_cannot_be),
         NAMED(every_way_to_refuse),
     };

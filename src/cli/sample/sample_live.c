@@ -135,6 +135,8 @@ static int check(live_run *self, char **command, uint64_t seed)
     if (code < 0) code = cli_attribution_check(self->attribution, how->json);
     if (code >= 0) return code;
     if (self->analysis.count == 0) self->analysis.granularity[self->analysis.count++] = 64;
+    code = cli_check_sizes(self->attribution->sizes, cli_analysis_least_granularity(&self->analysis), NULL);
+    if (code >= 0) return code;
     if (how->call_paths && self->attribution->no_sites)
         return cli_misuse("--call-paths and --no-sites contradict each other");
     if (cli_is_stdout(how->json) + cli_is_stdout(how->report) + cli_is_stdout(how->output) +

@@ -21,11 +21,11 @@ typedef struct cli_live_options {
 /* To be put into the verb's table of options; --json is the verb's own. */
 #define CLI_LIVE_OPTIONS(l)                                                                                  \
     {"pid", 'p', CLI_STRING, &(l)->pid, "PID", "a process that runs already; it runs on afterwards"},        \
-        {"report", 0, CLI_STRING, &(l)->report, "FILE", "write a page to look at, as fathom report does"},   \
+        {"report", 0, CLI_OUTPUT, &(l)->report, "FILE", "write a page to look at, as fathom report does"},   \
         {"no-source", 0, CLI_FLAG, &(l)->no_source, NULL, "no text of source files on that page"},           \
         {"output",                                                                                           \
          'o',                                                                                                \
-         CLI_STRING,                                                                                         \
+         CLI_OUTPUT,                                                                                         \
          &(l)->output,                                                                                       \
          "FILE",                                                                                             \
          "where the text goes that is shown at the end\n(default: standard output, after the program's "     \

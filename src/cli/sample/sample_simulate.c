@@ -97,7 +97,7 @@ static int choose(simulation *self)
     self->options.stratified = 1;
     const char *granularity = self->estimating->granularity;
     uint64_t *bytes = &self->options.granularity;
-    if (granularity && (!cli_parse_count(granularity, bytes) || *bytes == 0 || *bytes & (*bytes - 1)))
+    if (granularity && (!cli_parse_bytes(granularity, bytes) || *bytes == 0 || *bytes & (*bytes - 1)))
         return cli_misuse("--granularity: expected a power of two, found '%s'", granularity);
     return -1;
 }
@@ -117,7 +117,9 @@ static int open_trace(simulation *self)
     fm_reader_info(self->reader, &info);
     self->memory_addresses = info.memory_addresses;
     if (self->options.granularity == 0) self->options.granularity = info.memory_addresses ? 64 : 1;
-    if (info.memory_addresses || self->attribution->sizes)
+    code = cli_check_sizes(self->attribution->sizes, self->options.granularity,
+                           self->options.granularity == 1 && !info.memory_addresses ? "keys" : NULL);
+    if (code < 0 && (info.memory_addresses || self->attribution->sizes))
         code = cli_attribution_find_caches(self->attribution, &self->caches);
     if (code >= 0) return code;
     self->edge_count = cli_attribution_edges(&self->caches, self->options.granularity, self->edges);
@@ -233,7 +235,6 @@ static int deliver(const simulation *self, const char *json)
     fm_error error;
     const fm_profile *profile = self->estimate->profile;
     int code = -1;
-    if (!self->memory_addresses) cli_attribution_note_keys(self->attribution->sizes, profile);
     if (json && fm_profile_write(json, &profile, 1, &error)) return cli_fail(&error);
     if (profile->attribution) code = cli_attribution_write(self->attribution, profile, &self->caches);
     const bool taken = cli_is_stdout(json) || cli_attribution_takes_stdout(self->attribution);

@@ -59,7 +59,7 @@ typedef struct cli_estimate_options {
 #define CLI_SIMULATION_OPTIONS(s)                                                                            \
     {"simulate",                                                                                             \
      0,                                                                                                      \
-     CLI_STRING,                                                                                             \
+     CLI_INPUT_TRACE,                                                                                        \
      &(s)->trace,                                                                                            \
      "TRACE",                                                                                                \
      "sample this stored trace, not a program, by a virtual counter\nand virtual debug registers"},          \

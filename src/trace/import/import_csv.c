@@ -202,11 +202,20 @@ typedef struct key_parts {
     fm_csv_field field[FM_CSV_PARTS_MOST]; /* from NULL: the row has none */
 } key_parts;
 
-static void note_part(const fm_csv_choice *choice, uint64_t column, const fm_csv_field *field,
-                      key_parts *parts)
+/* The window's row is whole, and was not changed. */
+static void find_parts(const csv_state *state, const fm_line_window *window, key_parts *parts)
 {
-    for (size_t i = 0; i < choice->part_count; i++)
-        if (choice->part[i] == column) parts->field[i] = *field;
+    const fm_csv_choice *choice = &state->choice;
+    char *next = fm_line_pass_mark(window->at);
+    fm_csv_step step = FM_CSV_FIELD;
+    memset(parts, 0, sizeof *parts);
+    for (uint64_t column = 1; step == FM_CSV_FIELD; column++) {
+        fm_csv_field field = {NULL, NULL, false};
+        uint64_t lines = 0;
+        step = fm_csv_next(&next, window->end, state->delimiter, &field, &lines);
+        for (size_t i = 0; i < choice->part_count; i++)
+            if (choice->part[i] == column) parts->field[i] = field;
+    }
 }
 
 /* Parts as words that differ where one of them does: numbers as they are, text by 128 bits of hash, and first
@@ -248,17 +257,19 @@ static fm_status parse_place(const csv_state *state, const fm_line_window *windo
     return FM_OK;
 }
 
-static fm_status parse_parts(const csv_state *state, const fm_line_window *window, key_parts *parts,
-                             uint64_t *key, fm_error *error)
+static fm_status parse_parts(const csv_state *state, const fm_line_window *window, uint64_t *key,
+                             fm_error *error)
 {
     const size_t count = state->choice.part_count;
+    key_parts parts;
     part_words words = {.count = 1};
+    find_parts(state, window, &parts);
     for (size_t i = 0; i < count; i++) {
-        if (!parts->field[i].from)
+        if (!parts.field[i].from)
             return fail_row(window, error, "a part of the key", state->choice.part[i], NULL);
         if (state->numeric && i + 1 == count)
-            return parse_place(state, window, &words, &parts->field[i], key, error);
-        add_part(&words, i, &parts->field[i]);
+            return parse_place(state, window, &words, &parts.field[i], key, error);
+        add_part(&words, i, &parts.field[i]);
     }
     return fm_string_list_add(window->strings, (const char *)words.word, words.count * sizeof *words.word,
                               key, error);
@@ -266,13 +277,18 @@ static fm_status parse_parts(const csv_state *state, const fm_line_window *windo
 
 /* Columns that say where a key is stay the same, where the options do not say that the key is without them.
  */
-static fm_status check_beside(const csv_state *state, const fm_line_window *window, uint64_t column,
-                              const fm_csv_field *field, fm_error *error)
+static fm_status check_beside(const csv_state *state, const fm_line_window *window, fm_error *error)
 {
     const fm_csv_choice *choice = &state->choice;
-    for (size_t i = 0; i < choice->beside_count; i++) {
-        if (choice->beside[i].column != column || choice->beside[i].hash == fm_csv_hash(field)) continue;
-        return fm_csv_refuse_alone(choice, &choice->beside[i], window->name, window->line, error);
+    char *next = fm_line_pass_mark(window->at);
+    fm_csv_step step = FM_CSV_FIELD;
+    for (uint64_t column = 1; step == FM_CSV_FIELD; column++) {
+        fm_csv_field field = {NULL, NULL, false};
+        uint64_t lines = 0;
+        step = fm_csv_next(&next, window->end, state->delimiter, &field, &lines);
+        for (size_t i = 0; i < choice->beside_count; i++)
+            if (choice->beside[i].column == column && choice->beside[i].hash != fm_csv_hash(&field))
+                return fm_csv_refuse_alone(choice, &choice->beside[i], window->name, window->line, error);
     }
     return FM_OK;
 }
@@ -314,10 +330,6 @@ static fm_status parse_row(const csv_state *state, fm_line_window *window, uint6
                            bool *got, fm_error *error)
 {
     fm_csv_field wanted[2] = {{NULL, NULL, false}, {NULL, NULL, false}}, field;
-    const bool several = state->choice.part_count > 1, watched = state->choice.beside_count > 0;
-    key_parts parts;
-    if (several) memset(&parts, 0, sizeof parts);
-    fm_status status = FM_OK;
     char *next = fm_line_pass_mark(window->at);
     uint64_t lines = 0, number = 1;
     fm_csv_step step = FM_CSV_FIELD;
@@ -333,14 +345,8 @@ static fm_status parse_row(const csv_state *state, fm_line_window *window, uint6
         content |= field.quoted || field.end > field.from || step == FM_CSV_FIELD;
         if (number == state->choice.key_column) wanted[0] = field;
         if (number == state->choice.size_column) wanted[1] = field;
-        if (several) note_part(&state->choice, number, &field, &parts);
-        if (watched && status == FM_OK) status = check_beside(state, window, number, &field, error);
     }
-    if (content && status != FM_OK) return status;
-    char *stop = next - 1;
-    while (stop > window->at && stop[-1] == '\r') stop--;
-    if (content && memchr(window->at, '\r', (size_t)(stop - window->at)) &&
-        has_return_within(state, window->at, window->end))
+    if (content && fm_line_window_returns(window) && has_return_within(state, window->at, window->end))
         return fm_line_mixed(window->name, window->line, error);
     if (content && state->choice.only && number > (state->choice.size_column ? 3 : 2))
         return fm_fail_at(
@@ -351,10 +357,11 @@ static fm_status parse_row(const csv_state *state, fm_line_window *window, uint6
     if (content && !wanted[0].from) return fail_row(window, error, "a key", state->choice.key_column, NULL);
     if (content && state->choice.size_column && !wanted[1].from)
         return fail_row(window, error, "a size", state->choice.size_column, NULL);
-    status = FM_OK;
-    if (content)
-        status = several ? parse_parts(state, window, &parts, key, error)
-                         : parse_key(state, window, &wanted[0], key, error);
+    fm_status status = FM_OK;
+    if (content && state->choice.beside_count > 0) status = check_beside(state, window, error);
+    if (content && status == FM_OK)
+        status = state->choice.part_count > 1 ? parse_parts(state, window, key, error)
+                                              : parse_key(state, window, &wanted[0], key, error);
     if (status == FM_OK && wanted[1].from && content)
         status = parse_size(state, window, &wanted[1], *key, size, error);
     if (status != FM_OK) return status;

@@ -4,7 +4,6 @@
  * anything else, numbers beyond 64 bits included, is a string and hashed (string_keys.h). Blanks around a
  * key, a '\r' and empty lines do not count. There is no comment syntax: every character may be in a key.
  */
-#include "base/bytes.h"
 #include "base/error.h"
 #include "trace/import/csv_choice.h"
 #include "trace/import/text_kernels.h"
@@ -24,30 +23,9 @@ static bool blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* Whether one of the bytes is 0 or '\r'. Up to 7 bytes behind them are looked at, which are ends of lines, or
- * margins. */
-static bool has_odd_byte(const char *from, size_t length)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-    for (size_t i = 0; i < length; i += sizeof(uint64_t)) {
-        uint64_t bytes = fm_load64(from + i);
-        if (length - i < sizeof bytes) bytes |= UINT64_MAX << 8 * (length - i);
-        const uint64_t returns = bytes ^ ones * '\r';
-        if (((bytes - ones) & ~bytes & tops) | ((returns - ones) & ~returns & tops)) return true;
-    }
-    return false;
-}
-
-static fm_status odd_byte(const fm_line_window *window, const char *from, size_t length, fm_error *error)
-{
-    if (!memchr(from, 0, length)) return fm_line_mixed(window->name, window->line, error);
-    return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
-                      "expected a key, found a zero byte; is this a binary trace?");
-}
-
 /* Any line. *keyless: an empty one. */
-static fm_status line_key(const fm_line_window *window, char *line, const char *end, uint64_t *key,
-                          bool *keyless, fm_error *error)
+static fm_status line_key(fm_line_window *window, char *line, const char *end, uint64_t *key, bool *keyless,
+                          fm_error *error)
 {
     const char *from = fm_line_pass_mark(line);
     while (from < end && blank(*from)) from++;
@@ -60,7 +38,11 @@ static fm_status line_key(const fm_line_window *window, char *line, const char *
     else
         stop = fm_parse_decimal(from, key);
     if (stop == end) return FM_OK;
-    if (has_odd_byte(from, (size_t)(end - from))) return odd_byte(window, from, (size_t)(end - from), error);
+    if (memchr(from, 0, (size_t)(end - from)))
+        return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
+                          "expected a key, found a zero byte; is this a binary trace?");
+    if (fm_line_window_returns(window) && memchr(from, '\r', (size_t)(end - from)))
+        return fm_line_mixed(window->name, window->line, error);
     return fm_string_list_add(window->strings, from, (size_t)(end - from), key, error);
 }
 

@@ -10,6 +10,8 @@
 #include "trace/format.h"
 #include "trace/string_keys.h"
 
+#include <string.h>
+
 /* Some whole lines, each with its '\n'. FM_TEXT_MARGIN bytes before and behind them can be read. */
 typedef struct fm_line_window {
     char *at, *end;          /* the parser moves `at` behind what it has read */
@@ -17,7 +19,18 @@ typedef struct fm_line_window {
     const char *name;        /* of the file, for messages */
     fm_string_list *strings; /* where keys go that are strings */
     bool unfinished;         /* set by the parser: the record at `at` goes on behind the window */
+    enum { FM_RETURNS_UNKNOWN = 0, FM_RETURNS_NONE, FM_RETURNS_SOME } returns; /* see below */
 } fm_line_window;
+
+/* Whether there is any '\r' in the rest of the window: it is looked for once, so that where there is none no
+ * line need be searched. */
+static inline bool fm_line_window_returns(fm_line_window *window)
+{
+    if (window->returns == FM_RETURNS_UNKNOWN)
+        window->returns =
+            memchr(window->at, '\r', (size_t)(window->end - window->at)) ? FM_RETURNS_SOME : FM_RETURNS_NONE;
+    return window->returns == FM_RETURNS_SOME;
+}
 
 typedef struct fm_line_parser {
     /*

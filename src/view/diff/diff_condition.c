@@ -39,6 +39,12 @@ static size_t skip(const char *text, size_t at)
     return at;
 }
 
+/* "", "B", "iB": 48K, 48KB, 48KiB are the same. */
+static bool is_byte_ending(const char *text)
+{
+    return !*text || strcasecmp(text, "b") == 0 || strcasecmp(text, "ib") == 0;
+}
+
 static fm_status read_cache(const fm_diff *diff, const char *text, const char *name, condition *to,
                             fm_error *error)
 {
@@ -52,7 +58,7 @@ static fm_status read_cache(const fm_diff *diff, const char *text, const char *n
         const char *units = "KMGT", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
         const double size = unit ? bytes * pow(1024, (double)(unit - units) + 1) : bytes;
         if (strcasecmp(plain, name) == 0 ||
-            (end != name && (!*end || (unit && !end[1])) && size == (double)cache->bytes)) {
+            (end != name && (!*end || (unit && is_byte_ending(end + 1))) && size == (double)cache->bytes)) {
             to->level = i;
             return FM_OK;
         }
