@@ -94,7 +94,7 @@ bool fm_sampler_claim_process(uint32_t parent)
         process->clock = FM_SAMPLE_CLOCK_NONE;
         process->clock_error = process->watch_error = process->pmu_error = 0;
         process->trouble = process->refused_threads = 0;
-        process->cost = process->ended_at = 0;
+        process->cost = process->ended_at = process->peak_memory = 0;
         process->heap_limit = process->heap_large = 0;
         process->region_met = 0;
         process->heap_seen = process->heap_lost = 0;
@@ -194,6 +194,7 @@ __attribute__((destructor)) static void end(void)
         thread->lane->ticks_then = thread->lane->ticks;
     }
     fm_self.process->ended_at = fm_sampler_clock(CLOCK_PROCESS_CPUTIME_ID);
+    fm_self.process->peak_memory = fm_sampler_peak_memory();
 }
 
 __attribute__((constructor(101))) static void begin(void)

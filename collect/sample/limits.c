@@ -38,21 +38,33 @@ void fm_sampler_give_up(void)
     fm_sampler_step_out();
 }
 
-/* It was executed by one that had given up system calls. Those that are made here are the loader's, too. */
-bool fm_sampler_limited(void)
+/* A whole number of /proc/self/status; 0: it is not there. name: with the newline before and the colon
+ * behind. */
+static uint64_t status_number(const char *name)
 {
-    static const char name[] = "\nSeccomp_filters:\t";
     char text[4096];
     const int file = fm_open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
+    if (file < 0) return 0;
     const long got = fm_syscall(__NR_read, file, (long)text, sizeof text - 1, 0, 0, 0);
     fm_close(file);
     text[got > 0 ? got : 0] = '\0';
     const char *at = strstr(text, name);
-    uint32_t filters = 0;
-    for (at = at ? at + sizeof name - 1 : ""; *at >= '0' && *at <= '9'; at++)
-        filters = filters * 10 + (uint32_t)(*at - '0');
-    return filters > fm_self.session->filters;
+    uint64_t number = 0;
+    for (at = at ? at + strlen(name) : ""; *at == ' ' || *at == '\t';) at++;
+    for (; *at >= '0' && *at <= '9'; at++) number = number * 10 + (uint64_t)(*at - '0');
+    return number;
+}
+
+/* It was executed by one that had given up system calls. Those that are made here are the loader's, too. */
+bool fm_sampler_limited(void)
+{
+    return status_number("\nSeccomp_filters:") > fm_self.session->filters;
+}
+
+/* What getrusage tells is, until it is passed, that of the program that started this one. */
+uint64_t fm_sampler_peak_memory(void)
+{
+    return status_number("\nVmHWM:") * 1024;
 }
 
 long fm_sampler_failed(long result)

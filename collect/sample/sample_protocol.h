@@ -65,7 +65,7 @@
 #include <stdint.h>
 
 #define FM_SAMPLE_MAGIC UINT64_C(0x4C504D534D4F4854)
-#define FM_SAMPLE_VERSION 3
+#define FM_SAMPLE_VERSION 4
 #define FM_SAMPLE_ENVIRONMENT "FATHOM_SAMPLE"
 
 /* What the sampler's SIGTRAPs carry (sig_data of perf events, sigev_value of timers): whose they are. */
@@ -144,13 +144,14 @@ typedef struct fm_sample_process {
     uint32_t trouble;                 /* FM_SAMPLE_TROUBLE_… */
     uint32_t refused_threads;         /* that found no lane */
     uint64_t cost;                    /* nanoseconds that a burst takes lately, with all that is around it */
-    uint64_t ended_at;   /* processor time of the process at its exit, in nanoseconds; 0: not told */
-    uint64_t heap_limit; /* blocks whose hash is below this are told */
-    uint64_t heap_large; /* and those of at least so many bytes */
-    uint32_t heap_seen;  /* 1: allocations come through the library */
-    uint32_t heap_lost;  /* small blocks that found no cell */
-    uint32_t region_met; /* 1: it came to the region */
-    int32_t pmu_error;   /* errno */
+    uint64_t ended_at;    /* processor time of the process at its exit, in nanoseconds; 0: not told */
+    uint64_t peak_memory; /* bytes of it that were resident at most, at its exit; 0: not told */
+    uint64_t heap_limit;  /* blocks whose hash is below this are told */
+    uint64_t heap_large;  /* and those of at least so many bytes */
+    uint32_t heap_seen;   /* 1: allocations come through the library */
+    uint32_t heap_lost;   /* small blocks that found no cell */
+    uint32_t region_met;  /* 1: it came to the region */
+    int32_t pmu_error;    /* errno */
     uint64_t spare[4];
 } __attribute__((aligned(64))) fm_sample_process;
 

@@ -278,6 +278,9 @@ uint32_t fm_sampler_copy_stack(void *to, uint64_t from, uint32_t most);
 
 /* ---- limits.c ---- */
 
+/* Bytes that were resident at most, until now; 0: not known. */
+uint64_t fm_sampler_peak_memory(void);
+
 /* Is the program under more filters of system calls than the receiver is? Ours might kill it. */
 bool fm_sampler_limited(void);
 

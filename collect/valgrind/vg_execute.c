@@ -336,6 +336,7 @@ static void execute_by_name(ThreadId thread, UWord number)
 void __wrap_vgPlain_client_syscall(ThreadId thread, UInt reason)
 {
     static HChar own_file[32];
+    if (reason == VEX_TRC_JMP_SYS_SYSCALL && fm_filters_take(thread)) return;
     UWord number = register_get(thread, REGISTER(RAX));
     if (reason == VEX_TRC_JMP_SYS_SYSCALL && (number == __NR_execve || number == __NR_execveat)) {
         execute_by_name(thread, number);
@@ -375,6 +376,7 @@ Bool fm_execute_traceable(const HChar *path)
 {
     struct vg_stat status;
     if (sr_isError(VG_(stat)(path, &status))) return True; /* execve will fail and say why */
+    if (fm_filters_any()) return False; /* they stay, and a new Valgrind could not live under them */
     if (!gains_nothing(&status) || has_capabilities(path)) return False;
     SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
     if (sr_isError(opened)) return False; /* may be executed but not read */
@@ -477,6 +479,7 @@ SysRes __wrap_vgPlain_do_syscall(UWord number, UWord a, UWord b, UWord c, UWord 
     if (number != __NR_execve) return __real_vgPlain_do_syscall(number, a, b, c, d, e, f, g, h);
     static const HChar ourselves[] = "/proc/self/exe";
     limits_restore(begun.path != NULL);
+    if (!begun.path) fm_filters_to_kernel();
     SysRes result = __real_vgPlain_do_syscall(number, a, b, c, d, e, f, g, h);
     if (!begun.path) return result;
     result = __real_vgPlain_do_syscall(number, (UWord)ourselves, b, c, d, e, f, g, h);

@@ -295,6 +295,11 @@ void __wrap_vgPlain_kill_self(Int signal)
     __real_vgPlain_kill_self(signal);
 }
 
+void fm_process_die(Int signal)
+{
+    __wrap_vgPlain_kill_self(signal);
+}
+
 /* The channel stays as it is: to unmap it would need what may just have failed. */
 static void gives_up(void)
 {

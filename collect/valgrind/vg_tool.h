@@ -176,6 +176,14 @@ void fm_execute_begin(void);
 /* The program is executed anew without Valgrind. Returns where that fails. */
 void fm_execute_untraced(void);
 
+/* ---- filters of system calls (vg_filters.c) ---- */
+
+/* A system call of the program: True: it was answered here, and is not made. */
+Bool fm_filters_take(ThreadId thread);
+Bool fm_filters_any(void);
+/* The program is replaced by one that runs without Valgrind: the kernel gets its filters. */
+void fm_filters_to_kernel(void);
+
 /* ---- code that changes (vg_changing_code.c) ---- */
 
 /* A system call has succeeded: is there memory whose code may change from now on? */
@@ -192,6 +200,8 @@ void fm_process_begin(UInt parent);
 void fm_process_fini(Int unused);
 /* Called by the scheduler's hooks (vg_threads.c): some thread goes on, so that the process is not ending. */
 void fm_process_goes_on(void);
+/* The process dies of a signal, at once. */
+void fm_process_die(Int signal);
 /* Within execve: threads end because the program does. */
 Bool fm_process_executes(void);
 

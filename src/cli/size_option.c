@@ -31,7 +31,7 @@ static bool ends_in_letter(const char *text)
     return length > 1 && strchr("kKmMgGtT", text[length - 1]);
 }
 
-/* 48, 48K, 48 K, 48KiB, 48KB, 48Kb, 48B, 48keys */
+/* 48, 48K, 48KiB, 48 KiB, 48KB, 48Kb, 48B, 48keys */
 static bool parse_size(const char *text, uint64_t *value, size_unit *unit)
 {
     char copy[SIZE_TEXT];
@@ -48,7 +48,7 @@ static bool parse_size(const char *text, uint64_t *value, size_unit *unit)
     } else if (!hexadecimal && (cut_ending(copy, "B") || cut_ending(copy, "b")))
         *unit = BYTES;
     char *blank = strchr(copy, ' ');
-    if (blank && blank > copy && ends_in_letter(blank)) memmove(blank, blank + 1, strlen(blank));
+    if (blank && blank > copy && *unit != PLAIN && ends_in_letter(blank)) memmove(blank, blank + 1, strlen(blank));
     if (*unit == PLAIN && ends_in_letter(copy)) *unit = BYTES;
     return cli_parse_count(copy, value);
 }

@@ -172,6 +172,9 @@ static bool objects_hold(const fm_profile *of, char *why, size_t size)
 
 static bool completeness_holds(const fm_profile *of, char *why, size_t size)
 {
+    static const char ended_by_us[] = "not by itself"; /* fm_run.ending */
+    if (of->complete && of->run && of->run->ending && strstr(of->run->ending, ended_by_us))
+        return tell_why(why, size, "complete, but the program was %s", of->run->ending);
     if (!of->complete || (of->lost == 0 && !of->what_missing)) return true;
     return tell_why(why, size, "complete, but %" PRIu64 " references are lost%s%s", of->lost,
                     of->what_missing ? ": " : "", of->what_missing ? of->what_missing : "");
@@ -232,7 +235,8 @@ static const fm_law laws[] = {
      sites_hold},
     {"objects", "exact: no heap blocks touch more blocks than their sizes have room for", FM_LAWS_ANY,
      objects_hold},
-    {"completeness", "nothing is missing of what is complete", FM_LAWS_ANY, completeness_holds},
+    {"completeness", "nothing is missing of what is complete, and it ended by itself", FM_LAWS_ANY,
+     completeness_holds},
     {"accuracy", "bands are miss ratios, and references are between their bounds", FM_LAWS_ANY,
      accuracy_holds},
     {"phases", "phases follow each other, and their first touches are the trace's", FM_LAWS_ANY, phases_hold},

@@ -229,16 +229,28 @@ static uint64_t blocks_in(uint64_t bytes, uint64_t granularity)
     return bytes / unit + (bytes % unit > 0);
 }
 
-/* Peak memory of the processes that were sampled, each taken for the largest of all that were waited for. 0:
- * not known. */
-static uint64_t peak_memory(const fm_sampled_run *run, size_t process)
+/* The largest of all processes that were waited for, and not less than that of this one, which started them.
+ */
+static uint64_t largest_memory(void)
 {
     struct rusage used;
-    const uint64_t count = process == FM_SAMPLED_RUN_ALL && run->process_count > 0 ? run->process_count : 1;
-    uint64_t all;
-    if (run->options.pid) return run->peak_memory;
     if (getrusage(RUSAGE_CHILDREN, &used) != 0 || used.ru_maxrss <= 0) return 0;
-    return __builtin_mul_overflow((uint64_t)used.ru_maxrss * 1024, count, &all) ? 0 : all;
+    return (uint64_t)used.ru_maxrss * 1024;
+}
+
+/* Peak memory of the processes that were sampled: as they told it at their exits, else as much as that of
+ * any. 0: not known. */
+static uint64_t peak_memory(const fm_sampled_run *run, size_t process)
+{
+    const uint64_t largest = largest_memory();
+    uint64_t sum = 0;
+    if (run->options.pid) return run->peak_memory;
+    for (size_t i = 0; i < run->process_count; i++) {
+        if (process != FM_SAMPLED_RUN_ALL && process != i) continue;
+        const uint64_t told = run->processes[i]->peak_memory, peak = told ? told : largest;
+        if (peak == 0 || __builtin_add_overflow(sum, peak, &sum)) return 0;
+    }
+    return sum;
 }
 
 /* Footprints of the granularities that are known already, and this one, nest. */

@@ -416,6 +416,7 @@ static void look_at_ends(fm_sampled_run *run)
         process->refused_threads = __atomic_load_n(&shared->refused_threads, __ATOMIC_RELAXED);
         process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);
         process->ended_at = __atomic_load_n(&shared->ended_at, __ATOMIC_RELAXED);
+        process->peak_memory = __atomic_load_n(&shared->peak_memory, __ATOMIC_RELAXED);
         stop_clock(process);
         __atomic_store_n(&process->code.alive, false, __ATOMIC_RELEASE);
         if (!__atomic_load_n(&process->drained, __ATOMIC_ACQUIRE)) continue;

@@ -35,6 +35,7 @@ typedef struct fm_sampled_process {
     uint32_t trouble;
     uint32_t refused_threads; /* how often one found no room */
     uint64_t ended_at;        /* processor time at its exit, in nanoseconds; 0: not told */
+    uint64_t peak_memory;     /* bytes that it had at most, told at its exit; 0: not told */
     bool drained;             /* it is gone, and all that it left was taken */
     uint32_t threads;
     uint64_t bursts;

@@ -14,11 +14,11 @@ caches() { # command line: the table of caches
     bash -c "$1" 2>&1 | sed -n '/^cache  /,/^miss ratio/p; /^fathom/p'
 }
 # 6400 bytes: at 4 KiB all miss, at 8 KiB the first touches.
-for size in 4096 4K 4KB 4Kb 4KiB 4k '4 KiB' '4 K' 4096B 0x1000; do
+for size in 4096 4K 4KB 4Kb 4KiB 4k '4 KiB' '4 KB' 4096B 0x1000; do
     fathom mrc bytes.json --quiet --size "$size" --json m.json >/dev/null || echo "exit $?"
     python3 -c 'import json; print(*((c["name"], c["bytes"], c["miss_ratio"]) for c in json.load(open("m.json"))["caches"]))'
 done
-for size in 4KK 4X 4i KiB 4.5K '4  KiB' ' 4K' 4iB 4KiBs '' -4K; do
+for size in '4 K' 4KK 4X 4i KiB 4.5K '4  KiB' ' 4K' 4iB 4KiBs '' -4K; do
     fathom mrc bytes.json --quiet "--size=$size" >/dev/null 2>said && echo "taken: '$size'"
     grep -q 'expected sizes in bytes' said || cat said
 done

@@ -114,6 +114,7 @@ bare() {
         bare/fathom cc -w -I"$include" -O3 -mavx2 "$here/cc_optimised.c" -o optimised-bare &&
         kernel ./optimised-bare scale 192 '^sum loads=384 stores=192 ' || return 1
     for program in ./optimised-bare "./optimised-$1"; do
+        rm -f run.json run.txt
         "$fathom" run -q --no-sites --json run.json -o run.txt -- "$program" scale 192 >/dev/null || return 1
         grep -c 'loops are not vectorised' run.json run.txt
     done >said

@@ -132,7 +132,7 @@ def run_case(name):
 
 def sample_case(name):
     def measure():
-        path = os.path.join(work, "sampled.json")
+        path = os.path.join(work, f"sampled-{name}.json")
         command = [FATHOM, "sample", "--quiet", "--rate", "1000", "--json", path, "-o", os.devnull, "--", *commands(400)[name]]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
         if done.returncode != 0:

@@ -212,16 +212,26 @@ def set_user_id_of_oneself(collector, how):
 
 # ---- filters of system calls ----
 
-@case("compiler")
+@case()
 def system_calls_forbidden(collector, how):
-    """The runtime makes none that the program has forbidden itself, and all is seen."""
+    """Neither the runtime nor Valgrind makes any that the program has forbidden itself, and all is seen."""
     for flags in ([], ["-static"]):
         program = build("filtered.c", how, "-pthread", *flags)
         for way in ("strict", "few", "call", "refused", "trapped", "threads"):
             result = as_alone(WATCH, [program, way])
-            expect(result.out, "done\n", f"{way}, {flags}")
+            expect(result.out, "trapped\n" if way == "trapped" else "done\n", f"{way}, {flags}")
             cyclic(result.profile, 1000, 1000, f"{way}, {flags}")
             expect(result.profile["complete"], True, f"{way}, {flags}: complete")
+
+
+@case("valgrind")
+def filters_stay_over_exec(collector, how):
+    """A new Valgrind could not live under them: the program is executed without, under the filters of the kernel."""
+    program = build("filtered.c", how, "-pthread")
+    for options, code in ((WATCH, 0), (FOLLOW, 3)):
+        result = as_alone(options, [program, "exec", build("plain.c", how), "6"], code=code)
+        cyclic(result.profile, 1000, 1000, "before")
+        expect(result.profile["complete"], code == 0, "complete")
 
 
 @case("compiler")
@@ -260,7 +270,9 @@ def forbidden_while_signals_come(collector, how):
     """Signals cannot be blocked: a handler that comes at a wrong moment is not seen, which the profile says then."""
     program = build("filtered.c", how, "-pthread")
     for _ in range(3):
-        path = os.path.join(work, "profile.json")
+        path = os.path.join(work, "signals.json")
+        if os.path.exists(path):
+            os.unlink(path)
         done = subprocess.run([FATHOM, "run", "--json", path, "--output", "/dev/null", *WATCH, "--", program, "signals", "2000"],
                               capture_output=True, text=True, timeout=120)
         with open(path) as file:
@@ -282,7 +294,7 @@ def forbidden_behind_our_back(collector, how):
     expect_in("system call of fathom's own", result.profile["what_missing"], "what is missing")
 
 
-@case("compiler")
+@case()
 def killed_for_its_own_call(collector, how):
     result = as_alone(WATCH, [build("filtered.c", how, "-pthread"), "guilty"])
     cyclic(result.profile, 1000, 1000)

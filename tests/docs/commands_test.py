@@ -174,17 +174,21 @@ class Place:
     def __init__(self, made):
         self.path = tempfile.mkdtemp(prefix="fathom-commands-")
         shutil.copytree(made, self.path, dirs_exist_ok=True, symlinks=True)
-        self.prepared = set(os.listdir(made))
+        self.prepared = set(os.listdir(self.path))
         # Caches of one machine.
         self.environment = dict(os.environ, HWLOC_SYNTHETIC=MACHINE, PATH=self.path + "/build:" + os.environ["PATH"], LC_ALL="C.UTF-8",
                                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", ROOT=ROOT)
 
+    def forget_outputs(self, command):
+        """What a command writes for the first time is not there for a reader; fathom does not overwrite profiles."""
+        for name in re.findall(r"(?:--json|-o|--output)[ =](\S+)", command):
+            for path in glob.glob(os.path.join(self.path, re.sub(r"\$\w+", "*", name))):
+                if os.path.basename(path) in self.prepared and os.path.isfile(path):
+                    self.prepared.discard(os.path.basename(path))
+                    os.unlink(path)
+
     def run(self, command):
-        # What is prepared for those who read it is not in the way of the first command that makes it.
-        for name in re.findall(r"(?:--json|--output|-o) (\S+)", command):
-            if name in self.prepared:
-                os.remove(os.path.join(self.path, name))
-                self.prepared.remove(name)
+        self.forget_outputs(command)
         # The process whose number pages have: it is there as long as the command is.
         if "server.pid" in command:
             command = "./simulation 400 >/dev/null & echo $! >server.pid; " + command + "; code=$?; kill $!; exit $code"

@@ -5,11 +5,12 @@
  *     strict     read, write, exit and sigreturn remain
  *     few        write and exit remain; the program is killed for any other
  *     call       the same by syscall(2), for all threads: one that runs already touches the blocks, too
- *     refused    the same, but others fail (EPERM)
- *     trapped    the same, but others raise SIGSYS, which is counted
+ *     refused    the same, but others fail (EPERM): one is tried
+ *     trapped    the same, but others raise SIGSYS, which is counted: one is tried
  *     threads    as few, with what a thread needs; a new one touches the blocks
  *     signals    as few, while a timer comes every 200 us; its handler touches 10 blocks, argv[2] times
  *     hidden     as few, installed without libc
+ *     exec       all but getppid are let through; executes argv[2]... afterwards
  *     guilty     as few, and then makes a call that is forbidden
  */
 #define _GNU_SOURCE
@@ -69,6 +70,18 @@ static int install(const int *allowed, unsigned answer, int how)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+static int deny_one(int number)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static void *touches(void *unused)
 {
     touch(data, BLOCKS, PASSES);
@@ -116,6 +129,7 @@ int main(int argc, char **argv)
         failed = install(for_few, SECCOMP_RET_KILL_PROCESS, 0);
     if (strcmp(how, "refused") == 0) failed = install(for_few, SECCOMP_RET_ERRNO | EPERM, 0);
     if (strcmp(how, "hidden") == 0) failed = install(for_few, SECCOMP_RET_KILL_PROCESS, 2);
+    if (strcmp(how, "exec") == 0) failed = deny_one(SYS_getppid);
     if (strcmp(how, "trapped") == 0) {
         signal(SIGSYS, trapped);
         failed = install(for_few, SECCOMP_RET_TRAP, 0);
@@ -139,8 +153,17 @@ int main(int argc, char **argv)
     } else if (!failed) {
         touch(data, BLOCKS, PASSES);
     }
+    if (strcmp(how, "refused") == 0) failed |= syscall(SYS_getppid) != -1 || errno != EPERM;
+    if (strcmp(how, "trapped") == 0) {
+        syscall(SYS_getppid);
+        failed |= traps != 1;
+    }
     say(failed ? "failed\n" : traps ? "trapped\n" : "done\n");
     if (strcmp(how, "guilty") == 0) syscall(SYS_getppid);
+    if (strcmp(how, "exec") == 0) {
+        say(syscall(SYS_getppid) == -1 ? "refused\n" : "let through\n");
+        execv(argv[2], argv + 2);
+    }
     syscall(strcmp(how, "strict") == 0 ? SYS_exit : SYS_exit_group, 3);
     return 0;
 }

@@ -130,6 +130,12 @@ static void break_completeness(fm_profile *of)
 {
     of->lost = 3;
 }
+static void break_ending(fm_profile *of)
+{
+    of->run = calloc(1, sizeof *of->run);
+    assert_non_null(of->run);
+    of->run->ending = strdup("ended by Valgrind, not by itself");
+}
 static void break_accuracy(fm_profile *of)
 {
     of->accuracy->references_most = 99;
@@ -164,6 +170,7 @@ static const breach breaches[] = {
     {"sites", "90 late references to object 0, which is 10 more", attributed, break_sites},
     {"objects", "10 blocks of object 0, whose 100 bytes have room for 4", attributed, break_objects},
     {"completeness", "complete, but 3 references are lost", swept, break_completeness},
+    {"completeness", "complete, but the program was ended by Valgrind", swept, break_ending},
     {"accuracy", "100 references, expected between 90 and 99", estimated, break_accuracy},
     {"accuracy", "a band from 0.05 to 1.5", estimated, break_band},
     {"phases", "phase 2, from 51 to 100", in_phases, break_phases},

@@ -198,10 +198,33 @@ static void two_variables_are_summed_as_point_by_point(void **unused)
     try_pieces(2, 60, 150);
 }
 
+/* Pieces that hold everywhere, as those of a constant, have no numbers, not even room for some. */
+static void pieces_without_conditions_are_joined(void **unused)
+{
+    (void)unused;
+    fm_formula formula = {.count = 2, .capacity = 2, .pieces = calloc(2, sizeof(fm_formula_piece))};
+    assert_non_null(formula.pieces);
+    for (size_t i = 0; i < 2; i++) {
+        fm_formula_piece *piece = &formula.pieces[i];
+        *piece = (fm_formula_piece){.parameters = 1, .columns = 1, .denominator = 1, .term_count = 1};
+        piece->terms = calloc(1, sizeof *piece->terms);
+        assert_non_null(piece->terms);
+        piece->terms[0].factor = 3 + (int64_t)i;
+    }
+    const int64_t least[] = {0}, parameters[] = {5};
+    int64_t found = 0;
+    fm_formula_tidy(&formula, least);
+    assert_int_equal(formula.count, 1);
+    assert_int_equal(fm_formula_value(&formula, parameters, &found), FM_FORMULA_OK);
+    assert_true(found == 7);
+    fm_formula_clear(&formula);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_variable_is_summed_as_point_by_point),
+        cmocka_unit_test(pieces_without_conditions_are_joined),
         cmocka_unit_test(two_variables_are_summed_as_point_by_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,8 @@ static bool same_conditions(const fm_formula_piece *a, const fm_formula_piece *b
             memcmp(left->factors, right->factors, left->count))
             return false;
     }
-    return memcmp(a->numbers, b->numbers, a->number_count * sizeof a->numbers[0]) == 0;
+    return a->number_count == 0 ||
+           memcmp(a->numbers, b->numbers, a->number_count * sizeof a->numbers[0]) == 0;
 }
 
 /* Adds the terms of the other; false: it cannot, and nothing is changed. */
