@@ -49,8 +49,8 @@ locality_bug() {
 
 # Programs that bring their own instrumentation need no Valgrind.
 instrumented() {
-    step "The program built by fathom cc, which is traced faster. gcc makes no vector instructions of loops that it"
-    echo "   instruments: more references, one for each number, and the same misses."
+    step "The program built by fathom cc: it brings its own instrumentation, and is traced faster. References of the C"
+    echo "   library, which is not built so, are not in it; the misses are the same."
     show 'fathom cc -O2 -g examples/tutorial/blur.c -o build/demo/blur_cc'
     show 'fathom run --quiet --size 48K,2M --top 0 --json build/demo/blur_cc.json -- build/demo/blur_cc'
 }

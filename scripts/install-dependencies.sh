@@ -20,7 +20,7 @@ build file:/usr/include/stdio.h libc6-dev
 build command:make make
 build command:cmake cmake
 build command:ninja ninja-build
-build command:pkg-config pkg-config
+build command:pkg-config pkgconf
 build module:libzstd libzstd-dev
 build module:zlib zlib1g-dev
 build module:libxxhash libxxhash-dev
