@@ -186,7 +186,7 @@ const buildCurve = (state) => {
     places, points: true, under: drawBands(shown), over: drawMarkers,
     lead: {label: 'cache size', read: (index) => size(places[index])},
     x: {log: logX, from: least, to: most, ticks: (logX ? powersOfTwo : evenly)(76),
-        text: keysOnly ? binary : bytes, label: keysOnly ? 'cache size, keys' : 'cache size, bytes'},
+        text: keysOnly ? binary : bytes, label: keysOnly ? 'cache size, ' + keyWords : 'cache size, bytes'},
     y: Object.assign(y, {label: 'miss ratio'}),
     series: shown.map(({name, index, profile}, p) => ({
       label: name, profile, values: columns[p], shape: 'line', colour: colour(index), width: 2, dash: dash(index),

@@ -4,8 +4,8 @@
  * touches, and where inlined code is counted. The bar above the tables changes it; whoever shows it listens.
  */
 
-/* Every profile, thread or process that has an attribution. */
-const lateProfiles = everyProfile.filter((entry) => entry.profile.attribution && entry.profile.references);
+/* Every profile, thread or process that has an attribution, and enough samples for it. */
+const lateProfiles = everyProfile.filter((entry) => entry.profile.attribution && entry.profile.references && !tooFew(entry.profile));
 
 const late = {which: 0, size: null, inlined: null, cold: 'with', model: null, models: new Map(), listeners: []};
 const onLate = (listener) => late.listeners.push(listener);

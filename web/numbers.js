@@ -53,8 +53,10 @@ const cutMiddle = (text, most) => {
   return all.slice(0, head).join('') + '…' + all.slice(all.length - (most - 1 - head)).join('');
 };
 
-/* Keys live in no cache of this machine. Memory in blocks of one byte has a run or code sites; keys have neither. */
-const keysOnly = profiles.every((profile) => profile.granularity === 1 && !profile.run && !profile.attribution);
+/* Keys, and elements, live in no cache of this machine. Memory in blocks of one byte has a run or code sites; keys have neither. */
+const hasKeys = (profile) => profile.elements || (profile.granularity === 1 && !profile.run && !profile.attribution);
+const keysOnly = profiles.every(hasKeys);
+const keyWord = profiles.every((profile) => profile.elements) ? 'element' : 'key', keyWords = keyWord + 's';
 if (keysOnly && data.caches.every((cache) => cache.sharedBy > 0)) data.caches = [];
 
 /* Caches of a machine have names; sizes that somebody asked for are only that, and count keys where keys have none. */
@@ -64,7 +66,7 @@ const cacheText = (cache) => (cache.sharedBy > 0 ? cache.name + ' ' + bytes(cach
 
 /* ---- what the profiles say ---- */
 
-const size = keysOnly ? (value) => binary(value) + (value === 1 ? ' key' : ' keys') : bytes;
+const size = keysOnly ? (value) => binary(value) + ' ' + (value === 1 ? keyWord : keyWords) : bytes;
 
 /* Short names: the last part of a path (of several, where profiles were merged); where two are alike, with what tells
  * them apart. */

@@ -115,7 +115,7 @@ fillNumbers();
 const coarsened = profiles.some((profile) => profile.coarsened);
 byId('curve-note').textContent = 'Share of all references that miss in a fully associative LRU cache of each size.' + bandNote() +
   (!markers.length ? '' : ofMachine ? ' Dashed: the caches.' : ' Dashed: the sizes that were asked for.') +
-  (keysOnly ? ' Sizes are numbers of keys.' : '');
+  (keysOnly ? ' Sizes are numbers of ' + keyWords + '.' : '');
 byId('histogram-note').textContent = 'How many distinct other blocks were touched between two references to the same block.' +
   (coarsened ? ' Long histograms are shown in at least 64 bins per power of two, to keep the page small.' : '');
 

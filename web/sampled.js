@@ -11,6 +11,12 @@ const coldWord = (profile) => (isSampled(profile) ? 'never used again' : 'first 
 const coldTitle = (profile) => (isSampled(profile) ? 'Never used again' : 'First touches');
 const coldWords = (profile) => (isSampled(profile) ? 'never used again' : 'first touches');
 
+/* Fewer than that, and one more would move the first digit of a share: no verdict. As terminal_verdict.c has it. */
+const tooFew = (profile) => isSampled(profile) && profile.sampling.missSamples < data.fewestSamples;
+const fewBlocks = (profile) => isSampled(profile) && profile.sampling.blockSamples < data.fewestSamples;
+const fewText = (profile) => 'Too few samples for a verdict: ' + count(profile.sampling.missSamples) + ' of misses (' + data.fewestSamples +
+  ' are the least). A longer run, or more samples a second (--rate), has more.';
+
 /* ± 12 %, from 41 samples: the standard error; '' where nothing is estimated. */
 const sureText = (estimate, error, samples) => (!samples || !(estimate > 0) ? '' :
   '± ' + wholePercent(Math.min(error / estimate, 9.99)) + ', from ' + count(samples) + (samples === 1 ? ' sample' : ' samples'));

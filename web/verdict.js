@@ -25,7 +25,8 @@ const wholePercent = (share) => {
 const verdictSentence = (profile, name) => {
   const {run} = profile, parts = [name + (run && run.ending ? ' ' + run.ending : '') + ': '];
   parts.push(shortCount(profile.references) + (profile.references === 1 ? ' reference' : ' references'));
-  parts.push(profile.granularity > 1 ? ' to ' + bytes(profile.distinct * profile.granularity) : ' to ' + shortCount(profile.distinct) + (profile.elements ? ' elements' : ' blocks'));
+  if (fewBlocks(profile)) parts.push(' to an unknown number of blocks (' + count(profile.sampling.blockSamples) + ' samples of it)');
+  else parts.push(profile.granularity > 1 ? ' to ' + bytes(profile.distinct * profile.granularity) : ' to ' + shortCount(profile.distinct) + (profile.elements ? ' elements' : ' blocks'));
   if (run && run.what && run.what !== 'all references') parts.push(', ' + run.what);
   else if (run && profile.complete) parts.push(', every one seen');
   parts.push(profile.exact ? ', exact' : ', estimated', profile.bound ? ' below ' + count(profile.bound) + ' blocks' : '');
@@ -222,16 +223,16 @@ const keysAnswer = (profile, rows) => {
   const ten = rows.find((row) => row.share === 0.1 && !row.wanted), eighty = rows.find((row) => row.wanted === 0.8);
   const least = profile.bound && profile.beyond ? 'The largest cache that the profile knows hits ' : 'No cache hits more than ';
   const about = profile.exact ? '' : 'about ';
-  const first = ten.hits == null ? '' : 'A cache of 10 % of the keys (' + count(ten.blocks) + ') hits ' + about + percent(ten.hits) + ' of the requests. ';
-  const second = eighty.blocks == null ? '' : '80 % hits need ' + about + count(eighty.blocks) + (eighty.blocks === 1 ? ' key' : ' keys') + ' (' + percent(eighty.share) + ' of them). ';
+  const first = ten.hits == null ? '' : 'A cache of 10 % of the ' + keyWords + ' (' + count(ten.blocks) + ') hits ' + about + percent(ten.hits) + ' of the references. ';
+  const second = eighty.blocks == null ? '' : '80 % hits need ' + about + count(eighty.blocks) + ' ' + (eighty.blocks === 1 ? keyWord : keyWords) + ' (' + percent(eighty.share) + ' of them). ';
   return first + second + least + percent(mostHits(profile)) +
-    (profile.bound && profile.beyond ? '.' : ': the other requests are the first to their keys.');
+    (profile.bound && profile.beyond ? '.' : ': the other references are the first to their ' + keyWords + '.');
 };
 
 const hitTable = (profile, rows) => element('div', {class: 'scroll'}, element('table', {class: 'hits'},
-  element('thead', {}, tr(...['Cache', 'Keys', 'Of all keys', 'Hit ratio'].map((text) => element('th', {scope: 'col'}, text)))),
+  element('thead', {}, tr(...['Cache', keyWords[0].toUpperCase() + keyWords.slice(1), 'Of all ' + keyWords, 'Hit ratio'].map((text) => element('th', {scope: 'col'}, text)))),
   element('tbody', {}, ...rows.map((row) => tr(
-    element('th', {scope: 'row'}, row.wanted ? 'for ' + plainPercent(row.wanted) + ' hits' : plainPercent(row.share) + ' of the keys'),
+    element('th', {scope: 'row'}, row.wanted ? 'for ' + plainPercent(row.wanted) + ' hits' : plainPercent(row.share) + ' of the ' + keyWords),
     td('', row.blocks == null ? 'no size' : count(row.blocks)), td('', row.share == null ? '–' : plainPercent(row.share)),
     td('', row.blocks == null ? '–' : row.hits == null ? 'unknown' : plainPercent(row.hits)))))));
 
@@ -246,8 +247,9 @@ const verdictOfKeys = (profile) => {
 const verdictOfProgram = (profile) => {
   const levels = verdictLevels(profile), of = profile.attribution, known = levels.filter((level) => level.known);
   if (!levels.length) return [''];
-  const rows = of ? verdictRows(of) : [], judged = known.length ? judgedLevel(profile, known) : null;
-  const worst = of && judged && judged.misses > 0 ? worstLines(of, judged, rows) : null;
+  const few = tooFew(profile), rows = of && !few ? verdictRows(of) : [], judged = known.length ? judgedLevel(profile, known) : null;
+  const worst = rows.length && judged && judged.misses > 0 ? worstLines(of, judged, rows) : null;
+  if (few) return [fewText(profile), levelTable(profile, levels, rows)];
   return [judged ? programAnswer(profile, known, judged, worst) : '', levelTable(profile, levels, rows),
     worst ? lineTable(profile, judged, worst) : ''];
 };

@@ -182,8 +182,7 @@ const {loadThere, loadBack, storeBack} = sampled.named;
 // Of 4,000,000 and 3,500,000 late ones of one line.
 sampled.pairErrors.push([loadThere, loadThere, 400000, 12], [loadBack, loadBack, 350000, 9], [storeBack, loadThere, 1250000, 3]);
 Object.assign(sampled.objects[0], {error: 1000000, samples: 21});
-write(
-  'sampled.json',
+const sampledProfile = (never) =>
   sampled.profile('./smooth', {
     run: Object.assign({}, run, {what: 'samples of all references', collector: 'sampling (perf)'}),
     engine: 'sample',
@@ -196,10 +195,12 @@ write(
     },
     sampling: {
       method: 'software', estimator: 'capped', conversion: 'aet', bursts: 68, burst_uses: 287402, used: 21, replaced: 2,
-      never: 1, not_armed: 0, burst_time: 16383, measured_time: 65535, measured: 1682,
+      never, not_armed: 0, burst_time: 16383, measured_time: 65535, measured: 1682,
     },
-  })
-);
+  });
+write('sampled.json', sampledProfile(1)); // 24 of misses that were reused
+sampled.pairErrors.length = 0;
+write('few.json', sampledProfile(9));
 // The same program, better: what came back after 600,000 blocks now comes after 40.
 const better = program();
 const nearer = (row) => {

@@ -87,6 +87,16 @@ module.exports = (helpers) => {
       expect(never.length > 0 && never.every((row) => row.use !== 'never'), 'no pair that is never used again');
       await page.locator('#curve').scrollIntoViewIfNeeded();
     },
+    async 'few-samples-are-no-verdict'(open) {
+      const page = await open('few');
+      const answer = await page.locator('#verdict .answer').textContent();
+      expect(answer.startsWith('Too few samples for a verdict: 9 of misses (10 are the least)'), answer);
+      expect((await page.locator('#verdict .lead').textContent()).includes('an unknown number of blocks (9 samples of it)'), 'a footprint');
+      equal(await page.locator('#verdict .worst').count(), 0, 'lists of lines');
+      equal(await page.locator('#late').isVisible(), false, 'pairs of lines');
+      await open('sampled');
+      equal(await page.locator('#late').isVisible(), true, 'pairs of lines of 25 samples');
+    },
     async 'late-two-programs-can-be-chosen'(open) {
       const page = await open('two-programs');
       equal(await page.locator('#late-profile option').allTextContents(), ['smooth', 'smooth-after'], 'profiles with code');

@@ -14,6 +14,7 @@
 #include "profile/json_text.h"
 #include "view/cache_fit.h"
 #include "view/report/report_attribution.h"
+#include "view/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -131,8 +132,9 @@ static void write_band(FILE *out, const fm_accuracy *accuracy)
     fputs("],", out);
 }
 
-static void write_sampling(FILE *out, const fm_sampling *sampling)
+static void write_sampling(FILE *out, const fm_profile *profile)
 {
+    const fm_sampling *sampling = profile->sampling;
     fputs("\"sampling\":{", out);
     text_field(out, "method", sampling->method);
     text_field(out, "estimator", sampling->estimator);
@@ -142,6 +144,8 @@ static void write_sampling(FILE *out, const fm_sampling *sampling)
     count_field(out, "replaced", sampling->replaced);
     count_field(out, "never", sampling->never);
     count_field(out, "notArmed", sampling->not_armed);
+    count_field(out, "missSamples", fm_text_samples_of_misses(profile));
+    count_field(out, "blockSamples", fm_text_samples_of_footprint(profile));
     count_field(out, "burstTime", sampling->burst_time);
     count_field(out, "measuredTime", sampling->measured_time);
     fprintf(out, "\"measured\":%" PRIu64 "},", sampling->measured);
@@ -154,7 +158,7 @@ static void write_counts(FILE *out, const fm_profile *profile)
     truth_field(out, "exact", profile->exact);
     if (profile->accuracy) text_field(out, "accuracy", profile->accuracy->statement);
     if (profile->accuracy && profile->accuracy->band_count) write_band(out, profile->accuracy);
-    if (profile->sampling) write_sampling(out, profile->sampling);
+    if (profile->sampling) write_sampling(out, profile);
     count_field(out, "granularity", profile->granularity);
     if (profile->elements) truth_field(out, "elements", true);
     count_field(out, "references", profile->references);
@@ -284,6 +288,7 @@ static fm_status write_page(page_data *page, const fm_report_options *options,
     putc('{', out);
     text_field(out, "title", options->title);
     text_field(out, "version", FATHOM_VERSION);
+    count_field(out, "fewestSamples", FM_FEWEST_SAMPLES);
     fputs("\"caches\":[", out);
     for (size_t i = 0; i < page->cache_count; i++) {
         fputs(i ? ",{" : "{", out);
