@@ -461,6 +461,18 @@ static fm_status read_parts(source *from, const char *what)
                       &from->profile->part_count);
 }
 
+/* What does not even begin as JSON is another kind of file: said so, not as a mistake in a profile. */
+static fm_status say_other_kind(fm_status status, fm_error *error)
+{
+    static const char value[] = "expected a JSON value, ";
+    if (status != FM_E_FORMAT || !error || error->offset != 0) return status;
+    if (strncmp(error->reason, value, sizeof value - 1) != 0) return status;
+    char found[sizeof error->reason];
+    memcpy(found, error->reason + sizeof value - 1, sizeof found - (sizeof value - 1));
+    snprintf(error->reason, sizeof error->reason, "expected a profile in JSON, %.400s", found);
+    return status;
+}
+
 fm_status fm_profile_read(const char *path, fm_profile_list *list, fm_error *error)
 {
     list->count = 0;
@@ -480,5 +492,5 @@ fm_status fm_profile_read(const char *path, fm_profile_list *list, fm_error *err
     }
     free(scan);
     if (status) fm_profile_list_clear(list);
-    return status;
+    return say_other_kind(status, error);
 }
