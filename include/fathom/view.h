@@ -21,7 +21,8 @@ typedef struct fm_view_options {
     unsigned width; /* columns of the terminal; 0: 80 */
     bool unicode;
     bool colour;
-    uint16_t unused; /* 0: so that there is no padding at the end */
+    bool notes_shown; /* the reader has the run's notes already: they are left out */
+    uint8_t unused;   /* 0: so that there is no padding at the end */
 } fm_view_options;
 
 /*

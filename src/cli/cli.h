@@ -195,6 +195,8 @@ void cli_progress_end(cli_progress *progress);
 
 /* The terminal's width and abilities, for fm_view_…. */
 fm_view_options cli_view_options(void);
+/* The same for the end of a run whose notes went to standard error: once is enough where both are one file. */
+fm_view_options cli_view_after_notes(void);
 
 /* ---- shared among verbs that read traces ---- */
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool locale_is_utf8(void)
@@ -40,5 +41,14 @@ fm_view_options cli_view_options(void)
     const char *no_colour = getenv("NO_COLOR"); /* see no-color.org: set and not empty */
     fm_view_options options = {.width = width_of(terminal), .unicode = locale_is_utf8()};
     options.colour = terminal && kind && strcmp(kind, "dumb") != 0 && !(no_colour && no_colour[0] != '\0');
+    return options;
+}
+
+fm_view_options cli_view_after_notes(void)
+{
+    fm_view_options options = cli_view_options();
+    struct stat out, notes;
+    options.notes_shown = !cli_quiet && fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &notes) == 0 &&
+                          out.st_dev == notes.st_dev && out.st_ino == notes.st_ino;
     return options;
 }

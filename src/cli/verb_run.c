@@ -151,7 +151,7 @@ static int show_text(const job *work, const run_options *options)
     fm_error error;
     fm_output *text;
     if (!options->output || cli_is_stdout(options->output)) {
-        fm_view_options view = cli_view_options();
+        fm_view_options view = cli_view_after_notes();
         return show(stdout, &view, work, options);
     }
     if (fm_output_open(&text, options->output, &error)) return cli_fail(&error);

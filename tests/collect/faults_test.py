@@ -460,6 +460,21 @@ def the_program_s_status_is_handed_on():
 
 
 @once
+def notes_are_said_once():
+    """On a terminal, where the report stands below them; each of two files has them."""
+    program = build("plain.c", "fathom")
+    note = "because not built by `fathom cc`"
+
+    def notes_in(stdout, stderr, *options):
+        done = subprocess.run([FATHOM, "run", *options, "--", program], stdout=stdout, stderr=stderr, text=True, timeout=120, check=True)
+        return (done.stdout or "").count(note), (done.stderr or "").count(note)
+
+    expect(notes_in(subprocess.PIPE, subprocess.STDOUT), (1, 0), "both in one place")
+    expect(notes_in(subprocess.PIPE, subprocess.PIPE), (1, 1), "in two places")
+    expect(notes_in(subprocess.PIPE, subprocess.STDOUT, "-q"), (1, 0), "quietly: in the report")
+
+
+@once
 def sample_hands_on_the_program_s_status():
     busy = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; "
     for end, status in (("exit 7", 7), ("kill -SEGV $$", 139), ("kill -KILL $$", 137)):

@@ -446,7 +446,7 @@ static int show_text(const live_run *self)
     fm_output *text;
     const char *path = self->how->output;
     if (!path || cli_is_stdout(path)) {
-        const fm_view_options view = cli_view_options();
+        const fm_view_options view = cli_view_after_notes();
         return show(stdout, &view, self);
     }
     if (fm_output_open(&text, path, &error)) return cli_fail(&error);

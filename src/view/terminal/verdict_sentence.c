@@ -181,6 +181,6 @@ void fm_verdict_sentence(FILE *out, const fm_profile *profile, const fm_view_opt
         write_warning(out, "UNKNOWN",
                       "first touches among the references beyond the bound: memory to tell them ran out",
                       options);
-    if (profile->run) write_notes(out, profile->run->notes, options);
+    if (profile->run && !options->notes_shown) write_notes(out, profile->run->notes, options);
     if (profile->kernel) write_notes(out, profile->kernel->notes, options);
 }
