@@ -275,7 +275,8 @@ fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **result, fm_err
                                     .exact = ops->info.exact,
                                     .granularity = analyzer->granularity,
                                     .bound = analyzer->bound,
-                                    .distinct = ops->distinct(analyzer->engine),
+                                    .distinct = analyzer->sink_refused ? analyzer->distances.cold
+                                                                       : ops->distinct(analyzer->engine),
                                     .cold_known = ops->cold_known(analyzer->engine)};
     fm_profile *profile;
     status = fm_tally_profile(&analyzer->distances, &origin, &profile, error);

@@ -32,8 +32,10 @@ fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t
     const size_t heard = left < count ? (size_t)left : count;
     self->told += count;
     if (heard == count) return FM_OK;
-    return self->sink(self->sink_context, blocks ? blocks + heard : NULL, distances + heard, count - heard,
-                      error);
+    const fm_status status = self->sink(self->sink_context, blocks ? blocks + heard : NULL, distances + heard,
+                                        count - heard, error);
+    if (status) self->sink_refused = true;
+    return status;
 }
 
 static bool in_order(const fm_analyzer *self)

@@ -76,6 +76,7 @@ struct fm_analyzer {
     fm_access_budget budget;
     fm_distance_sink sink;
     void *sink_context;
+    bool sink_refused;                    /* so that the engine knows blocks that count nowhere */
     uint64_t told;                        /* references that the sink heard of in this analysis */
     uint64_t told_ever;                   /* the same before it was begun anew: they are not told again */
     fm_attributing *attributing;          /* NULL: no attribution */

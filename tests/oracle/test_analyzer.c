@@ -629,6 +629,7 @@ static void test_failing_sink(void **state)
         assert_string_equal(error.reason, "the sink is full");
         fm_profile *profile = profile_of(analyzer);
         assert_int_equal(profile->references, sink.accepted);
+        assert_int_equal(profile->distinct, profile->cold);
         fm_profile_destroy(profile);
         fm_analyzer_destroy(analyzer);
     }
