@@ -126,7 +126,7 @@ static void no_core_is_faster_than_the_ceiling(void **state)
 {
     (void)state;
     fm_sampled_thread thread = {.work = 1000000, .burst_count = 1};
-    fm_seen_burst *burst = calloc(1, sizeof *burst);
+    fm_seen_burst *burst = calloc(1, sizeof *burst + sizeof burst->views[0]);
     assert_non_null(burst);
     burst->work = 500000;
     burst->calm = 100000;

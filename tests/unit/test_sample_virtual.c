@@ -306,7 +306,6 @@ static void wrong_options_are_refused(void **state)
 {
     (void)state;
     const fm_virtual_sampler_options wrong[] = {
-        {.period = 0},
         {.period = UINT64_MAX},
         {.period = 10, .registers = 17},
         {.period = 10, .granularity = 3},

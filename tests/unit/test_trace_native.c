@@ -430,8 +430,8 @@ static void content_wins(void **state)
     gather(&all, none, NULL);
     assert_int_equal(all.opened, FM_E_FORMAT);
     assert_non_null(strstr(all.message,
-                           "neither the name nor the content tells the trace format; say it with --format "
-                           "NAME, one of u64, text, csv, lackey, din, oracle, fathom"));
+                           "neither the name nor the content tells the trace format; say it with "
+                           "fm_reader_options.format NAME, one of u64, text, csv, lackey, din, oracle, fathom"));
     free(bytes);
     free_sample(&s);
 }
