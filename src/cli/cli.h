@@ -154,8 +154,6 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Flushes standard output and checks it: a full disk is never a success. Returns code, or CLI_FAILED
  * after a message. Every verb ends with it. */
 int cli_finish(int code);
-/* Where standard output was not for the result: a message that ends with `but`, and the code as it is. */
-int cli_finish_aside(int code, const char *but);
 /* The first of two exit codes that is one; -1: neither. For results that are written one after the other. */
 static inline int cli_worse(int first, int second)
 {
@@ -193,10 +191,11 @@ void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
 void cli_progress_update_read(cli_progress *progress, const fm_trace_info *info);
 void cli_progress_end(cli_progress *progress);
 
-/* The terminal's width and abilities, for fm_view_…. */
+/* Width and abilities of standard output, for fm_view_…. */
 fm_view_options cli_view_options(void);
-/* The same for the end of a run whose notes went to standard error: once is enough where both are one file. */
-fm_view_options cli_view_after_notes(void);
+/* The same of a standard descriptor at the end of a run whose notes went to standard error: once is enough
+ * where both are one file. */
+fm_view_options cli_view_after_notes(int descriptor);
 
 /* ---- shared among verbs that read traces ---- */
 

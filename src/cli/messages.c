@@ -133,16 +133,6 @@ int cli_misuse(const char *format, ...)
     return CLI_USAGE;
 }
 
-int cli_finish_aside(int code, const char *but)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    const int why = errno;
-    if (!cli_pipe_broken() && code != CLI_FAILED)
-        cli_complain("standard output: cannot write: %s; %s", strerror(why), but);
-    clearerr(stdout);
-    return code;
-}
-
 int cli_finish(int code)
 {
     errno = 0;

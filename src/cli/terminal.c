@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * terminal.c - what standard output can show: width, UTF-8, colour.
+ * terminal.c - what a standard stream can show: width, UTF-8, colour.
  *
  * The locale is looked at, never set: a decimal comma in a CSV would be a bug.
  */
@@ -23,10 +23,10 @@ static bool locale_is_utf8(void)
     return utf8;
 }
 
-static unsigned width_of(bool terminal)
+static unsigned width_of(int descriptor, bool terminal)
 {
     struct winsize size;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    if (terminal && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
     const char *columns = getenv("COLUMNS");
     uint64_t number;
     if (columns && cli_parse_count(columns, &number) && number >= 20 && number <= 1000)
@@ -34,21 +34,26 @@ static unsigned width_of(bool terminal)
     return 0;
 }
 
-fm_view_options cli_view_options(void)
+static fm_view_options options_of(int descriptor)
 {
-    bool terminal = isatty(STDOUT_FILENO) == 1;
+    bool terminal = isatty(descriptor) == 1;
     const char *kind = getenv("TERM");
     const char *no_colour = getenv("NO_COLOR"); /* see no-color.org: set and not empty */
-    fm_view_options options = {.width = width_of(terminal), .unicode = locale_is_utf8()};
+    fm_view_options options = {.width = width_of(descriptor, terminal), .unicode = locale_is_utf8()};
     options.colour = terminal && kind && strcmp(kind, "dumb") != 0 && !(no_colour && no_colour[0] != '\0');
     return options;
 }
 
-fm_view_options cli_view_after_notes(void)
+fm_view_options cli_view_options(void)
 {
-    fm_view_options options = cli_view_options();
+    return options_of(STDOUT_FILENO);
+}
+
+fm_view_options cli_view_after_notes(int descriptor)
+{
+    fm_view_options options = options_of(descriptor);
     struct stat out, notes;
-    options.notes_shown = !cli_quiet && fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &notes) == 0 &&
+    options.notes_shown = !cli_quiet && fstat(descriptor, &out) == 0 && fstat(STDERR_FILENO, &notes) == 0 &&
                           out.st_dev == notes.st_dev && out.st_ino == notes.st_ino;
     return options;
 }

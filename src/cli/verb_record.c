@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE /* asprintf */
 #include "cli.h"
+#include "closing_text.h"
 #include "collect_options.h"
 #include "pass_status.h"
 
@@ -147,24 +148,29 @@ static int finish_writer(recording *self, size_t index)
     return status ? cli_fail(&error) : -1;
 }
 
+/* The trace is the result: a summary that nobody can read is no failure. */
 static void summarise(const recording *self)
 {
-    const fm_view_options view = cli_view_options();
+    cli_closing_text text;
+    if (cli_closing_text_open(&text, NULL, 0) >= 0) return;
     for (size_t i = 0; i < self->count; i++) {
         char ending[CLI_ENDING];
         fm_collected_process process;
         fm_collection_process(self->collection, i, &process);
         bool was = process.given_up || (process.ended && process.signal);
         bool known = was || process.ended || process.became;
-        fm_view_text(stdout, self->paths[i], &view);
-        printf(": %" PRIu64 " accesses of process %" PRIu32 " (", process.references, process.pid);
-        fm_view_text(stdout, process.program ? process.program : self->collecting.command[0], &view);
-        printf("), %s %s\n",
-               was     ? "which was"
-               : known ? "which"
-                       : "whose end is",
-               cli_collect_ending(&process, ending, sizeof ending));
+        fm_view_text(text.stream, self->paths[i], &text.view);
+        fprintf(text.stream, ": %" PRIu64 " accesses of process %" PRIu32 " (", process.references,
+                process.pid);
+        fm_view_text(text.stream, process.program ? process.program : self->collecting.command[0],
+                     &text.view);
+        fprintf(text.stream, "), %s %s\n",
+                was     ? "which was"
+                : known ? "which"
+                        : "whose end is",
+                cli_collect_ending(&process, ending, sizeof ending));
     }
+    cli_closing_text_close(&text, -1);
 }
 
 static int record(recording *self)
@@ -246,6 +252,6 @@ int cli_verb_record(int argc, char **argv)
     free(self.writers);
     free(self.paths);
     fm_collection_close(self.collection);
-    code = cli_finish_aside(code, "the trace is stored all the same");
+    code = cli_finish(code);
     return options.pass_status ? cli_pass_status(code, &end) : code;
 }

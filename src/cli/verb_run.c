@@ -9,6 +9,7 @@
 #include "analysis_options.h"
 #include "attribution_output.h"
 #include "cli.h"
+#include "closing_text.h"
 #include "collect_options.h"
 #include "pass_status.h"
 #include "run_profiles.h"
@@ -145,23 +146,13 @@ static int show(FILE *out, const fm_view_options *view, const job *work, const r
                                 work->analysis.count, &work->caches, also);
 }
 
-/* Into --output, or on standard output where nothing else goes there. */
 static int show_text(const job *work, const run_options *options)
 {
-    fm_error error;
-    fm_output *text;
-    if (!options->output || cli_is_stdout(options->output)) {
-        fm_view_options view = cli_view_after_notes();
-        return show(stdout, &view, work, options);
-    }
-    if (fm_output_open(&text, options->output, &error)) return cli_fail(&error);
-    fm_view_options view = {.width = 80, .unicode = cli_view_options().unicode};
-    int code = show(fm_output_stream(text), &view, work, options);
-    if (code >= 0) {
-        fm_output_abandon(text);
-        return code;
-    }
-    return fm_output_commit(text, &error) ? cli_fail(&error) : -1;
+    enum { FILE_WIDTH = 80 };
+    cli_closing_text text;
+    const int code = cli_closing_text_open(&text, options->output, FILE_WIDTH);
+    if (code >= 0) return code;
+    return cli_closing_text_close(&text, show(text.stream, &text.view, work, options));
 }
 
 static int write_report(const job *work, const run_options *options)
@@ -301,7 +292,7 @@ int cli_verb_run(int argc, char **argv)
         {"report", 0, CLI_OUTPUT, &options.report, "FILE", "write a page to look at, as fathom report does"},
         {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on that page"},
         {"output", 'o', CLI_OUTPUT, &options.output, "FILE",
-         "where the text goes that is shown at the end\n(default: standard output, after the program's own)"},
+         "where the text goes that is shown at the end\n(default: standard error); - for standard output"},
         CLI_COLLECT_OPTIONS(&options.collect),
         {"threads-private", 0, CLI_FLAG, &options.threads_private, NULL,
          "a profile of each thread, as if it were alone, too"},

@@ -52,7 +52,7 @@ int main(void)
     return 0;
 }
 END
-cc -O1 -fno-tree-vectorize -o large large.c && fathom record --quiet -o large.fathom -- ./large >out
+cc -O1 -fno-tree-vectorize -o large large.c && fathom record --quiet -o large.fathom -- ./large >out 2>said
 try_silently 'fathom phases large.fathom --json l.json --quiet'
 python3 - <<'END'
 import json
@@ -64,7 +64,7 @@ END
 # Programs as they are: phases follow each other from the first reference to the last, and all is in one of them.
 seq 3000 | sed 's/^/some text that takes room /' >lines
 for program in 'tac lines' 'sort -r lines' 'gzip -1c lines' 'sed -n /99/p lines'; do
-    fathom record --quiet -o program.fathom --force -- $program >out || continue
+    fathom record --quiet -o program.fathom --force -- $program >out 2>said || continue
     fathom phases program.fathom --json p.json --force --quiet >out || echo "$program: $?"
     python3 - "$program" <<'END'
 import json, sys

@@ -3,12 +3,16 @@
 """What can go wrong around a traced program: killed, crashed, out of memory, the analyser killed, Ctrl-C, full disk,
 instructions that Valgrind does not know, no Valgrind, setuid, not found, no permission. Each has its message, exit
 code and result, and nothing is left behind (collect_support looks after every case)."""
+import fcntl
+import filecmp
 import json
 import os
 import pty
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 from collect_support import *
@@ -325,14 +329,112 @@ def disk_full_under_record():
 
 
 @once
-def record_without_standard_output():
+def standard_output_is_the_program_s():
+    """gzip -c under every verb writes the file that it writes alone; the text is on standard error, or where -o says."""
+    alone = os.path.join(work, "alone.gz")
+    file = os.path.join(work, "numbers")
+    with open(file, "w", encoding="ascii") as numbers:
+        numbers.writelines(f"{number * number}\n" for number in range(200_000))
+    with open(alone, "wb") as out:
+        subprocess.run(["gzip", "-9", "-n", "-c", file], stdout=out, check=True)
+    trace, text, made = (os.path.join(work, name) for name in ("gzip.fathom", "gzip.txt", "gzip.gz"))
+    limit = ["--no-sites", "--limit", "100K"]  # the program runs on
+    verbs = {"run": (limit, "fully associative LRU"), "sample": (["--rate", "1000", "--bootstrap", "1"], "fully associative LRU"),
+             "record": (["-o", trace, "--force", "--limit", "100K"], "which exited with 0")}
+    if not os.path.exists(os.path.join(os.path.dirname(BUILDER), "lib", "fathom", "libfathom-sample.so")):
+        del verbs["sample"]
+    for verb, (options, part) in verbs.items():
+        for quiet in ([], ["-q"]):
+            with open(made, "wb") as out:
+                done = subprocess.run([FATHOM, verb, *options, *quiet, "--", "gzip", "-9", "-n", "-c", file], stdout=out,
+                                      stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            expect(done.returncode, 0, f"{verb}: exit code: {done.stderr}")
+            expect(filecmp.cmp(alone, made, shallow=False), True, f"{verb}: what gzip wrote")
+            expect(done.stderr.count(part), 1, f"{verb}: the text on standard error: {done.stderr}")
+        if verb == "record":
+            continue
+        quiet = [FATHOM, verb, *options, "-q"]
+        done = subprocess.run([*quiet, "-o", text, "--", "gzip", "-9", "-n", "-c", file], capture_output=True, timeout=120, check=True)
+        with open(text, encoding="utf-8") as shown:
+            expect_in(part, shown.read(), f"{verb} -o FILE")
+        with open(alone, "rb") as wanted:
+            expect((done.stdout == wanted.read(), done.stderr), (True, b""), f"{verb} -o FILE: the streams")
+        for to in "-", "/dev/stdout":
+            done = subprocess.run([*quiet, "-o", to, "--", "gzip", "-9", "-k", "-f", file], capture_output=True, text=True, timeout=120,
+                                  check=True)
+            expect((done.stdout.count(part), done.stderr), (1, ""), f"{verb} -o {to}: on standard output, not on standard error")
+    if "sample" in verbs:
+        process = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+        done = subprocess.run([FATHOM, "sample", "--pid", str(process.pid), "--rate", "1000", "--bootstrap", "1", "--duration", "2"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        process.kill()
+        process.wait()
+        expect((done.returncode, done.stdout), (0, ""), f"--pid: exit code, standard output: {done.stderr}")
+        expect_in("fully associative LRU", done.stderr, "--pid: the text")
+    for path in glob.glob(file + "*") + [alone, trace, text, made]:
+        os.unlink(path)
+
+
+@once
+def a_text_that_cannot_be_written():
+    """Is an error, as on standard output; other results are there."""
+    profile = os.path.join(work, "beside.json")
+    for options, redirected in (("", "2>&-"), ("", "2>/dev/full"), ("", "2</dev/null"), ("-o -", ">&-"), ("-o -", ">/dev/full")):
+        for more in "", f"--json {profile}":
+            script = f'exec "$0" run {options} {more} -- true {redirected}'
+            done = subprocess.run(["sh", "-c", script, FATHOM], capture_output=True, text=True, timeout=120, check=False)
+            expect((done.returncode, done.stdout), (1, ""), f"{script}: exit code, standard output")
+        with open(profile, encoding="utf-8") as file:
+            check_sums(json.load(file))
+        os.unlink(profile)
+        done = subprocess.run(["sh", "-c", f'exec "$0" run -q -o "$1" -- true {redirected}', FATHOM, profile], check=False,
+                              capture_output=True, timeout=120)
+        expect(done.returncode, 0, f"{redirected}: the text goes elsewhere")
+        os.unlink(profile)
+    # Whoever reads the text may go: as of any filter.
+    script = '"$0" run -- true 2>&1 >/dev/null | true; echo ${PIPESTATUS[0]}'
+    done = subprocess.run(["bash", "-c", script, FATHOM], capture_output=True, text=True, timeout=120, check=True)
+    expect(done.stdout, "141\n", "its reader is gone")
+
+
+@once
+def the_text_is_for_the_stream_that_it_goes_to():
+    """Colours, and all of the width, on a terminal."""
+    try:
+        leader, follower = pty.openpty()
+    except OSError:
+        return "no pseudo-terminal is to be had here"
+    os.set_blocking(leader, False)
+    environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")} | {"TERM": "xterm"}
+
+    def shown(options, standard_output, standard_error, columns=80):
+        """Whether there are colours, and how many lines."""
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        done = subprocess.run([FATHOM, "run", "-q", "--size", "64", *options, "--", build("plain.c", "fathom")], stdout=standard_output,
+                              stderr=standard_error, env=environment, timeout=120, check=True)
+        text = (done.stdout or b"") + (done.stderr or b"")
+        if not text:
+            text = os.read(leader, 65536)
+        expect_in("exited with 0", text.decode(), "the text")
+        return b"\033[" in text, len(text.splitlines())
+
+    colours, lines = shown([], subprocess.PIPE, follower)
+    expect(colours, True, "standard error is a terminal: colours")
+    expect(shown([], subprocess.PIPE, follower, columns=200)[1] < lines, True, "fewer lines on a wide one")
+    expect(shown([], follower, subprocess.PIPE, columns=200), (False, lines), "standard output alone is one")
+    expect(shown(["-o", "-"], subprocess.PIPE, follower, columns=200), (False, lines), "-o - into a pipe")
+    expect(shown(["-o", "-"], follower, subprocess.PIPE)[0], True, "-o - onto a terminal")
+    os.close(follower)
+    os.close(leader)
+
+
+@once
+def record_without_standard_error():
     """The trace is the result: a summary that nobody can read is no failure."""
     trace = os.path.join(work, "unseen.fathom")
     for where in "&-", "/dev/full":
-        done = subprocess.run(["sh", "-c", f'exec "$0" record -o "$1" -- true >{where}', FATHOM, trace], capture_output=True, text=True)
-        expect(done.returncode, 0, f"exit code: {done.stderr}")
-        expect_in("standard output: cannot write", done.stderr, "message")
-        expect_in("the trace is stored", done.stderr, "message")
+        done = subprocess.run(["sh", "-c", f'exec "$0" record -o "$1" -- true 2>{where}', FATHOM, trace], capture_output=True, text=True)
+        expect(done.returncode, 0, f"exit code with standard error {where}")
         expect(subprocess.run([FATHOM, "check", "--quiet", trace], stdout=subprocess.DEVNULL).returncode, 0, "fathom check")
         os.unlink(trace)
 
@@ -454,14 +556,15 @@ def the_program_s_status_is_handed_on():
     code, message = passed("run", "sh", "-c", "exit 7", outputs=("--json", "/dev/full"))
     expect(code, 1, f"no result: {message}")
     # Without the option it is as it was.
-    done = subprocess.run([FATHOM, "run", "-q", "--", "sh", "-c", "exit 7"], stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    done = subprocess.run([FATHOM, "run", "-q", "-o", "-", "--", "sh", "-c", "exit 7"], stdout=subprocess.PIPE, text=True, timeout=120,
+                          check=False)
     expect(done.returncode, 0, "without --pass-status")
     expect_in("exited with 7", done.stdout, "the program's status")
 
 
 @once
 def notes_are_said_once():
-    """On a terminal, where the report stands below them; each of two files has them."""
+    """Where the report stands below them; each of two files has them."""
     program = build("plain.c", "fathom")
     note = "because not built by `fathom cc`"
 
@@ -469,9 +572,11 @@ def notes_are_said_once():
         done = subprocess.run([FATHOM, "run", *options, "--", program], stdout=stdout, stderr=stderr, text=True, timeout=120, check=True)
         return (done.stdout or "").count(note), (done.stderr or "").count(note)
 
-    expect(notes_in(subprocess.PIPE, subprocess.STDOUT), (1, 0), "both in one place")
-    expect(notes_in(subprocess.PIPE, subprocess.PIPE), (1, 1), "in two places")
-    expect(notes_in(subprocess.PIPE, subprocess.STDOUT, "-q"), (1, 0), "quietly: in the report")
+    expect(notes_in(subprocess.PIPE, subprocess.PIPE), (0, 1), "the report on standard error")
+    expect(notes_in(subprocess.PIPE, subprocess.PIPE, "-q"), (0, 1), "quietly: in the report")
+    expect(notes_in(subprocess.PIPE, subprocess.PIPE, "-o", "-"), (1, 1), "in two places")
+    expect(notes_in(subprocess.PIPE, subprocess.STDOUT, "-o", "-"), (1, 0), "both in one place")
+    expect(notes_in(subprocess.PIPE, subprocess.STDOUT, "-q", "-o", "-"), (1, 0), "quietly, both in one place")
 
 
 @once

@@ -170,7 +170,7 @@ def run_and_record_agree():
     command = static_matmul()
     direct = run(["--bins", "exact"], command).profile
     trace, path = os.path.join(work, "t.fathom"), os.path.join(work, "t.json")
-    subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], check=True, capture_output=True)
     subprocess.run([FATHOM, "analyze", "-q", "--bins", "exact", trace, "--json", path, "--force"], check=True,
                    stdout=subprocess.DEVNULL)
     with open(path) as file:
@@ -358,7 +358,9 @@ def the_tutorial_works_as_it_stands():
     os.makedirs(os.path.join(tree, "examples"))
     os.symlink(FATHOM, os.path.join(tree, "build", "fathom"))
     shutil.copytree(os.path.join(ROOT, "examples", "tutorial"), os.path.join(tree, "examples", "tutorial"))
-    script = "".join(f"{command}\necho '--- step' >&1\n" for command, _ in steps)
+    # Standard output of a program that is run is its own; what fathom shows comes after that, on standard error.
+    script = "".join(command + (" 2>&1" if re.match("fathom (run|record|sample) ", command) else "") + "\necho '--- step'\n"
+                     for command, _ in steps)
     done = subprocess.run(["bash", "-c", script], cwd=tree, capture_output=True, text=True, timeout=300, check=False,
                           env={**os.environ, "LC_ALL": "C.UTF-8"})
     printed = done.stdout.split("--- step\n")

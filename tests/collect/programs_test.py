@@ -679,7 +679,7 @@ def recorded_and_analysed(collector, how):
     done = subprocess.run([FATHOM, "record", *WITH_SITES, "-o", trace, "--force", "--", build("plain.c", how)], capture_output=True,
                           text=True)
     expect(done.returncode, 0, f"exit code of record: {done.stderr}")
-    expect_in(": 300 accesses of process", done.stdout, "what record says")
+    expect_in(": 300 accesses of process", done.stderr, "what record says")
     done = subprocess.run([FATHOM, "check", trace], capture_output=True, text=True)
     expect(done.returncode, 0, "check")
     done = subprocess.run([FATHOM, "analyze", trace, "--json", profile, "--force"], capture_output=True, text=True)
@@ -701,7 +701,7 @@ def record_counts_accesses(collector, how):
     program = [build("kernels.c", how, *KERNEL_FLAGS), "unaligned"]
     options = ["--function", "unaligned", "--no-stack"]
     done = subprocess.run([FATHOM, "record", *options, "-o", trace, "--force", "--", *program], capture_output=True, text=True)
-    expect_in(": 1000 accesses of process", done.stdout, "what record says")
+    expect_in(": 1000 accesses of process", done.stderr, "what record says")
     stored = os.path.join(work, "elements.json")
     done = subprocess.run([FATHOM, "analyze", trace, "-g", "element", "--json", stored], capture_output=True, text=True)
     expect(done.returncode, 0, f"exit code of analyze: {done.stderr}")

@@ -30,14 +30,14 @@ def the_lines_are_found():
     done = subprocess.run(["bash", "-c", typed], cwd=where, env={**os.environ, "PATH": path}, capture_output=True,
                           text=True, timeout=120)
     expect(done.returncode, 0, f"exit code: {done.stderr}")
-    expect_in("10 frames\n", done.stdout, "the program's own output")
-    found = done.stdout.split("most of them at")[1]
+    expect(done.stdout, "10 frames\n", "the program's own output")
+    found = done.stderr.split("most of them at")[1]
     for line in ("blur_stream.c:22", "blur_stream.c:23"):
         expect_in(line, text, "the page")
         expect_in(line, found, "the first screen")
     expect_in("on heap block from main (blur_stream.c:3", found, "its data")
     # By columns, all ten accesses of a round go to other lines than those before: two of them miss.
-    share = float(re.search(r"48 KiB\s+\S+ \S\s+([\d.]+) %", done.stdout)[1])
+    share = float(re.search(r"48 KiB\s+\S+ \S\s+([\d.]+) %", done.stderr)[1])
     expect(10 < share < 28, True, f"miss ratio ({share} %) is that of two of some eleven accesses")
 
 

@@ -138,7 +138,7 @@ class Sweep:
     def record(self, faults):
         trace, made = self.path("fathom"), self.path("analyze.json")
         recorded = self.fathom(faults, "record", "-q", "-o", trace, "--", *self.command)
-        faults.holds(recorded.out.startswith(self.alone.out), "record: the program printed something else than alone")
+        faults.holds(recorded.out == self.alone.out, "record: the program printed something else than alone")
         self.fathom(faults, "check", "-q", trace)
         ended = self.fathom(faults, "analyze", "-q", "-g", GRANULARITIES, "--json", made, trace)
         profiles = laws.read(made)

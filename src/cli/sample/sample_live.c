@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* sigabbrev_np */
 #include "sample/sample_live.h"
 #include "analysis_options.h"
+#include "closing_text.h"
 #include "collect_options.h"
 #include "sample/process_command.h"
 
@@ -442,21 +443,11 @@ static int show(FILE *out, const fm_view_options *view, const live_run *self)
 
 static int show_text(const live_run *self)
 {
-    fm_error error;
-    fm_output *text;
-    const char *path = self->how->output;
-    if (!path || cli_is_stdout(path)) {
-        const fm_view_options view = cli_view_after_notes();
-        return show(stdout, &view, self);
-    }
-    if (fm_output_open(&text, path, &error)) return cli_fail(&error);
-    const fm_view_options view = {.width = 100, .unicode = cli_view_options().unicode};
-    int code = show(fm_output_stream(text), &view, self);
-    if (code >= 0) {
-        fm_output_abandon(text);
-        return code;
-    }
-    return fm_output_commit(text, &error) ? cli_fail(&error) : -1;
+    enum { FILE_WIDTH = 100 };
+    cli_closing_text text;
+    const int code = cli_closing_text_open(&text, self->how->output, FILE_WIDTH);
+    if (code >= 0) return code;
+    return cli_closing_text_close(&text, show(text.stream, &text.view, self));
 }
 
 /* A result that cannot be written does not take the others with it: the run may have taken long. */

@@ -28,8 +28,7 @@ typedef struct cli_live_options {
          CLI_OUTPUT,                                                                                         \
          &(l)->output,                                                                                       \
          "FILE",                                                                                             \
-         "where the text goes that is shown at the end\n(default: standard output, after the program's "     \
-         "own)"},                                                                                            \
+         "where the text goes that is shown at the end\n(default: standard error); - for standard output"},  \
         {"function",     0,      CLI_STRING,                                                                 \
          &(l)->function, "NAME", "only while this function, or one that it calls, runs"},                    \
         {"region",     0,      CLI_STRING,                                                                   \
