@@ -227,7 +227,7 @@ def exact(name, command, times=False):
     if not os.path.exists(path):
         part, begin = path + ".part", used()
         threads = ["--threads-private"] if name in THREADED else []
-        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if times else []), *threads, "-g", "8,64", "--json", part, "--force", "--", *command],
+        done = subprocess.run([fathom, "run", "-q", "--no-sites", *(["--time"] if times else []), *threads, "-g", "8,64", "--json", part, "--force", "-o", os.devnull, "--", *command],
                               stdout=subprocess.DEVNULL)
         if done.returncode not in (0, 1):  # git says 1: there are differences
             sys.exit(f"bench_sample: {' '.join(command)}: cannot be measured")
@@ -253,8 +253,8 @@ def accuracy(names):
         for _ in range(arguments.repeat):
             found = os.path.join(work, f"sampled-{name}.json".replace(" ", "_"))
             forget(found)
-            subprocess.run([fathom, "sample", "-q", "--rate", arguments.rate or "500", "-g", "8,64", "--no-sites", "--json", found, "--force", "--",
-                            *command], stdout=subprocess.DEVNULL)
+            subprocess.run([fathom, "sample", "-q", "--rate", arguments.rate or "500", "-g", "8,64", "--no-sites", "--json", found, "--force", "-o",
+                            os.devnull, "--", *command], stdout=subprocess.DEVNULL)
             a, b = profile_of(truth, 8), profile_of(found, 8)
             paper = 1 - sum(abs(x - y) for x, y in zip(distances(a), distances(b))) / 2
             likeness = {}
@@ -298,7 +298,7 @@ def bias(names):
                 found = os.path.join(work, f"bias-{name}.json".replace(" ", "_"))
                 forget(found)
                 subprocess.run([fathom, "sample", "-q", *option, "--method", "software", "--rate", arguments.rate or "500", "-g", "8,64",
-                                "--no-sites", "--json", found, "--force", "--", *command], stdout=subprocess.DEVNULL)
+                                "--no-sites", "--json", found, "--force", "-o", os.devnull, "--", *command], stdout=subprocess.DEVNULL)
                 shares.append(long_share(profile_of(found, 8)))
                 told = subprocess.run([fathom, "compare", "-q", "--select", "64", "--json", "-", truth, found], check=True,
                                       capture_output=True, text=True)

@@ -24,7 +24,7 @@ FATHOM = os.path.join(BUILD, "fathom")
 
 def record(command, trace):
     said = subprocess.run([FATHOM, "record", "-q", "-o", trace, "--force", "--", *command], capture_output=True, text=True, check=True)
-    return next(word for line in said.stdout.splitlines() if " accesses of " in line for word in [line.split(": ")[1].split()[0]])
+    return next(word for line in said.stderr.splitlines() if " accesses of " in line for word in [line.split(": ")[1].split()[0]])
 
 
 def generate(pattern, keys, references, trace):
