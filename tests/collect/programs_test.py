@@ -54,7 +54,8 @@ def reproducible_runs_are_equal(collector, how):
     program, texts = build("plain.c", how), []
     for number, variables in enumerate(({}, {"FILLER": "x" * 77, "LANG": "C.UTF-8"})):
         path = os.path.join(work, f"reproducible-{collector}-{number}.json")
-        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", "--json", path, "--force", "--", program],
+        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", "--json", path, "--force", "-o", os.devnull,
+                        "--", program],
                        check=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables})
         with open(path, encoding="utf-8") as file:
             texts.append(file.read())
@@ -70,7 +71,8 @@ def on_one_processor(collector, how):
     processor = min(os.sched_getaffinity(0))
     for number, most in enumerate((["--threads", "3"], [])):
         path = os.path.join(work, f"one-processor-{collector}-{number}.json")
-        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", *most, "--json", path, "--force", "--", program],
+        subprocess.run([FATHOM, "run", "--quiet", "--reproducible", "--size", "32K", *most, "--json", path, "--force", "-o",
+                        os.devnull, "--", program],
                        check=True, stdout=subprocess.DEVNULL,
                        preexec_fn=None if most else lambda: os.sched_setaffinity(0, {processor}))
         with open(path, encoding="utf-8") as file:
