@@ -4,8 +4,8 @@
 
     sweep_test.py [K/N | WORD...]    the K-th of N parts of the programs; those whose names begin with a word
 
-FATHOM_TEST_SWEEP=large: inputs twelve times as large, and servers. FATHOM: another build. A program that is not
-there is skipped by name."""
+FATHOM_TEST_SWEEP=large: inputs twelve times as large. FATHOM: another build. A program that is not there is skipped
+by name."""
 import os
 import re
 import resource

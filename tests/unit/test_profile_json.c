@@ -342,10 +342,10 @@ static void other_words_are_named(void **state)
         const char *text, *said;
         uint64_t offset;
     } cases[] = {
-        {"nothing here", "expected a JSON value, found 'n'", 0},
+        {"nothing here", "expected a profile in JSON, found 'n'", 0},
         {"  nullable", "expected a JSON value, found 'n'", 2},
-        {"truth", "expected a JSON value, found 't'", 0},
-        {"falsE", "expected a JSON value, found 'f'", 0},
+        {"truth", "expected a profile in JSON, found 't'", 0},
+        {"falsE", "expected a profile in JSON, found 'f'", 0},
         {"n", "expected a JSON value, found the end of the file", 1},
         {"null", "which is an object, found null", 0},
         {"true\n", "which is an object, found true or false", 0},
