@@ -48,7 +48,8 @@ static bool parse_size(const char *text, uint64_t *value, size_unit *unit)
     } else if (!hexadecimal && (cut_ending(copy, "B") || cut_ending(copy, "b")))
         *unit = BYTES;
     char *blank = strchr(copy, ' ');
-    if (blank && blank > copy && *unit != PLAIN && ends_in_letter(blank)) memmove(blank, blank + 1, strlen(blank));
+    if (blank && blank > copy && *unit != PLAIN && ends_in_letter(blank))
+        memmove(blank, blank + 1, strlen(blank));
     if (*unit == PLAIN && ends_in_letter(copy)) *unit = BYTES;
     return cli_parse_count(copy, value);
 }
