@@ -153,7 +153,7 @@ static fm_cc_process *process_with_filter(void)
     return fm_process_here ? fm_process_here : &fm_process_own;
 }
 
-static void deny(fm_cc_process *process, uint32_t number)
+static void note_denied_call(fm_cc_process *process, uint32_t number)
 {
     uint64_t *word = &process->denied[number / 64], bit = UINT64_C(1) << number % 64;
     if (!(__atomic_fetch_or(word, bit, __ATOMIC_ACQ_REL) & bit) && number == __NR_futex && process->session)
@@ -165,7 +165,7 @@ static void adopt_filter(const struct sock_fprog *program)
 {
     fm_cc_process *process = process_with_filter();
     for (size_t i = 0; i < sizeof own_calls / sizeof own_calls[0]; i++)
-        if (!program || !lets_through(program, &own_calls[i])) deny(process, own_calls[i].number);
+        if (!program || !lets_through(program, &own_calls[i])) note_denied_call(process, own_calls[i].number);
 }
 
 static long answer_of(long result)
@@ -176,7 +176,8 @@ static long answer_of(long result)
 }
 
 /* The call itself; where it succeeds, its filter is known from then on. strict: in strict mode. */
-static long install(long number, const long *arguments, bool strict, bool every_thread, const void *filter)
+static long install_filter(long number, const long *arguments, bool strict, bool every_thread,
+                           const void *filter)
 {
     fm_cc_process *process = process_with_filter();
     uint64_t before[FM_SYSTEM_CALLS / 64];
@@ -199,7 +200,7 @@ static long of_prctl(long option, long a, long b, long c, long d)
     const long arguments[5] = {option, a, b, c, d};
     const bool installs = option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || a == SECCOMP_MODE_FILTER);
     if (!installs) return answer_of(fm_syscall_plain(__NR_prctl, option, a, b, c, d, 0));
-    return install(__NR_prctl, arguments, a == SECCOMP_MODE_STRICT, false, (const void *)b);
+    return install_filter(__NR_prctl, arguments, a == SECCOMP_MODE_STRICT, false, (const void *)b);
 }
 
 static long of_seccomp(long operation, long flags, long filter)
@@ -208,8 +209,9 @@ static long of_seccomp(long operation, long flags, long filter)
     const bool strict = operation == SECCOMP_SET_MODE_STRICT;
     if (!strict && operation != SECCOMP_SET_MODE_FILTER)
         return answer_of(fm_syscall_plain(__NR_seccomp, operation, flags, filter, 0, 0, 0));
-    return install(__NR_seccomp, arguments, strict,
-                   !strict && ((unsigned long)flags & SECCOMP_FILTER_FLAG_TSYNC) != 0, (const void *)filter);
+    return install_filter(__NR_seccomp, arguments, strict,
+                          !strict && ((unsigned long)flags & SECCOMP_FILTER_FLAG_TSYNC) != 0,
+                          (const void *)filter);
 }
 
 INTERPOSED(int, prctl, (int option, ...))

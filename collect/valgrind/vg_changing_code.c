@@ -61,7 +61,7 @@ Bool __wrap_vgPlain_translate(ThreadId thread, Addr code, Bool debugging, Int ve
 }
 
 /* Code of a file in [from, to) is translated anew, with what is known now. device 0, inode 0: of any file. */
-static void discard(Addr from, Addr to, ULong device, ULong inode)
+static void discard_blocks(Addr from, Addr to, ULong device, ULong inode)
 {
     Int room = 256, count;
     Addr *starts = VG_(malloc)("fathom.code.starts", (SizeT)room * sizeof *starts);
@@ -89,7 +89,7 @@ static void shared_mapping(Addr at, UWord protection, Int file)
     UWord key = file_key(segment->dev, segment->ino);
     if (VG_(OSetWord_Contains)(written, key)) return;
     VG_(OSetWord_Insert)(written, key);
-    discard(0, ~(Addr)0, segment->dev, segment->ino);
+    discard_blocks(0, ~(Addr)0, segment->dev, segment->ino);
 }
 
 void fm_changing_code_look(UInt number, const UWord *arguments, Addr result)
@@ -101,6 +101,6 @@ void fm_changing_code_look(UInt number, const UWord *arguments, Addr result)
     } else if (number == __NR_mprotect && (arguments[2] & VKI_PROT_WRITE)) {
         /* Code that was executed, and may be written now; where it must not be executed, the core has seen to
          * it. */
-        discard(arguments[0], arguments[0] + arguments[1], 0, 0);
+        discard_blocks(arguments[0], arguments[0] + arguments[1], 0, 0);
     }
 }

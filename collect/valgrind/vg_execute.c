@@ -92,7 +92,7 @@ static const HChar *string_at(UWord address)
 
 /* ---- names ---- */
 
-static const HChar *skip(const HChar *text, const HChar *prefix)
+static const HChar *skip_prefix(const HChar *text, const HChar *prefix)
 {
     SizeT length = VG_(strlen)(prefix);
     return text && VG_(strncmp)(text, prefix, length) == 0 ? text + length : NULL;
@@ -110,14 +110,14 @@ static const HChar *skip_number(const HChar *text, Int *number)
 /* What follows "/proc/self", or another name of this process there; NULL: it is none. */
 static const HChar *skip_own_process(const HChar *path)
 {
-    const HChar *rest = skip(path, "/proc/"), *after;
+    const HChar *rest = skip_prefix(path, "/proc/"), *after;
     Int number;
     if (!rest) return NULL;
-    if (!(after = skip(rest, "self")) && !(after = skip(rest, "thread-self"))) {
+    if (!(after = skip_prefix(rest, "self")) && !(after = skip_prefix(rest, "thread-self"))) {
         after = skip_number(rest, &number);
         if (!after || number != VG_(getpid)()) return NULL;
     }
-    const HChar *task = skip(after, "/task/");
+    const HChar *task = skip_prefix(after, "/task/");
     const HChar *behind = task ? skip_number(task, &number) : NULL;
     return behind ? behind : after;
 }
@@ -132,7 +132,7 @@ static Bool is_own_program(const HChar *path)
 /* A name that has a meaning in this process alone: one of its descriptors. */
 static Bool is_own_descriptor(const HChar *path)
 {
-    return skip(path, "/dev/fd/") || skip(skip_own_process(path), "/fd/");
+    return skip_prefix(path, "/dev/fd/") || skip_prefix(skip_own_process(path), "/fd/");
 }
 
 static Bool same_file(const HChar *a, const HChar *b)
@@ -222,7 +222,7 @@ static void option_set(const HChar *option, const HChar *value)
 {
     XArray *options = VG_(args_for_valgrind);
     for (Word i = VG_(sizeXA)(options); i-- > 0;)
-        if (skip(*(const HChar **)VG_(indexXA)(options, i), option)) VG_(removeIndexXA)(options, i);
+        if (skip_prefix(*(const HChar **)VG_(indexXA)(options, i), option)) VG_(removeIndexXA)(options, i);
     if (!value) return;
     HChar *text = VG_(malloc)("fathom.execute.option", VG_(strlen)(option) + VG_(strlen)(value) + 1);
     VG_(sprintf)(text, "%s%s", option, value);
@@ -233,7 +233,7 @@ static const HChar *option_value(const HChar *option)
 {
     XArray *options = VG_(args_for_valgrind);
     for (Word i = 0; i < VG_(sizeXA)(options); i++) {
-        const HChar *value = skip(*(const HChar **)VG_(indexXA)(options, i), option);
+        const HChar *value = skip_prefix(*(const HChar **)VG_(indexXA)(options, i), option);
         if (value) return value;
     }
     return NULL;
@@ -287,7 +287,7 @@ Bool fm_execute_prepare(ThreadId thread)
 }
 
 /* An execve has failed. */
-static void forget(void)
+static void forget_program(void)
 {
     descriptor_close(&begun.session);
     descriptor_close(&begun.file);
@@ -303,7 +303,7 @@ Int fm_execute_session_file(void)
 
 Bool fm_execute_option(const HChar *argument)
 {
-    return skip(argument, argv0_option) || skip(argument, session_file_option);
+    return skip_prefix(argument, argv0_option) || skip_prefix(argument, session_file_option);
 }
 
 static void execute_by_name(ThreadId thread, UWord number)
@@ -327,7 +327,7 @@ static void execute_by_name(ThreadId thread, UWord number)
     }
     __real_vgPlain_client_syscall(thread, VEX_TRC_JMP_SYS_SYSCALL);
     /* It failed: the program finds its registers as they were, but for the result. */
-    forget();
+    forget_program();
     register_set(thread, REGISTER(RDI), rdi);
     register_set(thread, REGISTER(RSI), rsi);
     register_set(thread, REGISTER(RDX), rdx);
@@ -416,7 +416,7 @@ Int __wrap_vgPlain_do_exec(const HChar *path, fm_vg_executable *information)
 {
     loaded = VG_(strdup)("fathom.execute.path", path);
     Int result = __real_vgPlain_do_exec(path, information);
-    const HChar *argv0 = option_value(argv0_option), *descriptor = skip(path, "/proc/self/fd/");
+    const HChar *argv0 = option_value(argv0_option), *descriptor = skip_prefix(path, "/proc/self/fd/");
     Int number;
     if (descriptor && skip_number(descriptor, &number) && number >= VG_(fd_hard_limit))
         VG_(fcntl)(number, SET_DESCRIPTOR_FLAGS, CLOSE_ON_EXEC);
@@ -435,8 +435,9 @@ static HChar **environment_clean(HChar **environment)
 {
     HChar **kept = environment;
     for (HChar **at = environment; *at; at++) {
-        const HChar *preload = skip(*at, "LD_PRELOAD=");
-        if (!skip(*at, "VALGRIND_LIB=") && !skip(*at, "VALGRIND_LAUNCHER=") && !(preload && !*preload))
+        const HChar *preload = skip_prefix(*at, "LD_PRELOAD=");
+        if (!skip_prefix(*at, "VALGRIND_LIB=") && !skip_prefix(*at, "VALGRIND_LAUNCHER=") &&
+            !(preload && !*preload))
             *kept++ = *at;
     }
     *kept = NULL;

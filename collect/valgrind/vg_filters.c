@@ -44,14 +44,14 @@ static Bool strict;
 
 #define REGISTER(name) offsetof(VexGuestAMD64State, guest_##name)
 
-static UWord get(ThreadId thread, SizeT offset)
+static UWord get_register(ThreadId thread, SizeT offset)
 {
     UWord value;
     VG_(get_shadow_regs_area)(thread, (UChar *)&value, 0, (PtrdiffT)offset, sizeof value);
     return value;
 }
 
-static Bool answer(ThreadId thread, Long result)
+static Bool answer_call(ThreadId thread, Long result)
 {
     VG_(set_shadow_regs_area)(thread, 0, (PtrdiffT)REGISTER(RAX), sizeof result, (const UChar *)&result);
     return True;
@@ -59,7 +59,7 @@ static Bool answer(ThreadId thread, Long result)
 
 /* ---- installing ---- */
 
-static Long install(Addr program)
+static Long install_filter(Addr program)
 {
     const struct sock_fprog *given = (const struct sock_fprog *)program;
     if (!VG_(am_is_valid_for_client)(program, sizeof *given, VKI_PROT_READ)) return -VKI_EFAULT;
@@ -90,38 +90,40 @@ void fm_filters_to_kernel(void)
 }
 
 /* The program asks for one. False: for something else. */
-static Bool asked(ThreadId thread, UWord number)
+static Bool answer_filter_call(ThreadId thread, UWord number)
 {
-    const UWord first = get(thread, REGISTER(RDI)), second = get(thread, REGISTER(RSI)),
-                third = get(thread, REGISTER(RDX));
+    const UWord first = get_register(thread, REGISTER(RDI)), second = get_register(thread, REGISTER(RSI)),
+                third = get_register(thread, REGISTER(RDX));
     if (number == __NR_prctl && first == GET_SECCOMP)
-        return filter_count > 0 ? answer(thread, SECCOMP_MODE_FILTER) : False;
+        return filter_count > 0 ? answer_call(thread, SECCOMP_MODE_FILTER) : False;
     if (number == __NR_prctl && first == SET_SECCOMP) {
-        if (second == SECCOMP_MODE_FILTER) return answer(thread, install(third));
+        if (second == SECCOMP_MODE_FILTER) return answer_call(thread, install_filter(third));
         strict |= second == SECCOMP_MODE_STRICT;
-        return answer(thread, second == SECCOMP_MODE_STRICT ? 0 : -VKI_EINVAL);
+        return answer_call(thread, second == SECCOMP_MODE_STRICT ? 0 : -VKI_EINVAL);
     }
     if (number != NR_SECCOMP) return False;
     if (first == SECCOMP_SET_MODE_STRICT && second == 0 && third == 0) {
         strict = True;
-        return answer(thread, 0);
+        return answer_call(thread, 0);
     }
     if (first == SECCOMP_SET_MODE_FILTER)
-        return answer(thread, second & SECCOMP_FILTER_FLAG_NEW_LISTENER ? -VKI_EINVAL : install(third));
-    return answer(thread, fm_syscall(NR_SECCOMP, (Long)first, (Long)second, (Long)third, 0));
+        return answer_call(thread,
+                           second & SECCOMP_FILTER_FLAG_NEW_LISTENER ? -VKI_EINVAL : install_filter(third));
+    return answer_call(thread, fm_syscall(NR_SECCOMP, (Long)first, (Long)second, (Long)third, 0));
 }
 
 /* ---- asking ---- */
 
 /* The strictest of them decides; of equals, the one that was installed last. */
-static UInt decide(ThreadId thread, UWord number)
+static UInt decide_call(ThreadId thread, UWord number)
 {
-    struct seccomp_data call = {.nr = (Int)number,
-                                .arch = AUDIT_ARCH_X86_64,
-                                .instruction_pointer = get(thread, REGISTER(RIP)),
-                                .args = {get(thread, REGISTER(RDI)), get(thread, REGISTER(RSI)),
-                                         get(thread, REGISTER(RDX)), get(thread, REGISTER(R10)),
-                                         get(thread, REGISTER(R8)), get(thread, REGISTER(R9))}};
+    struct seccomp_data call = {
+        .nr = (Int)number,
+        .arch = AUDIT_ARCH_X86_64,
+        .instruction_pointer = get_register(thread, REGISTER(RIP)),
+        .args = {get_register(thread, REGISTER(RDI)), get_register(thread, REGISTER(RSI)),
+                 get_register(thread, REGISTER(RDX)), get_register(thread, REGISTER(R10)),
+                 get_register(thread, REGISTER(R8)), get_register(thread, REGISTER(R9))}};
     UInt strictest = SECCOMP_RET_ALLOW;
     for (UInt i = filter_count; i-- > 0;) {
         const UInt found = fm_filter_answer(filters[i].steps, filters[i].count, &call);
@@ -132,7 +134,7 @@ static UInt decide(ThreadId thread, UWord number)
 }
 
 /* SIGSYS, as the kernel sends it; the call was not made. */
-static Bool trap(ThreadId thread, UWord number, UInt data)
+static Bool trap_call(ThreadId thread, UWord number, UInt data)
 {
     struct {
         Int signal, error, code, unused;
@@ -143,7 +145,7 @@ static Bool trap(ThreadId thread, UWord number, UInt data)
     } information = {.signal = VKI_SIGSYS,
                      .error = (Int)data,
                      .code = 1 /* SYS_SECCOMP */,
-                     .address = get(thread, REGISTER(RIP)),
+                     .address = get_register(thread, REGISTER(RIP)),
                      .number = (Int)number,
                      .arch = AUDIT_ARCH_X86_64};
     /* It must not come by itself, but where signals are asked for. */
@@ -157,26 +159,26 @@ static Bool trap(ThreadId thread, UWord number, UInt data)
 
 Bool fm_filters_take(ThreadId thread)
 {
-    const UWord number = get(thread, REGISTER(RAX));
+    const UWord number = get_register(thread, REGISTER(RAX));
     if (strict && number != __NR_read && number != __NR_write && number != __NR_exit &&
         number != __NR_rt_sigreturn)
         fm_process_die(VKI_SIGKILL);
     if (filter_count > 0) {
-        const UInt decided = decide(thread, number), data = decided & SECCOMP_RET_DATA;
+        const UInt decided = decide_call(thread, number), data = decided & SECCOMP_RET_DATA;
         switch (decided & SECCOMP_RET_ACTION_FULL) {
         case SECCOMP_RET_ALLOW:
         case SECCOMP_RET_LOG:
             break;
         case SECCOMP_RET_ERRNO:
-            return answer(thread, -(Long)(data < 4095 ? data : 4095));
+            return answer_call(thread, -(Long)(data < 4095 ? data : 4095));
         case SECCOMP_RET_TRAP:
-            return trap(thread, number, data);
+            return trap_call(thread, number, data);
         case SECCOMP_RET_TRACE:
         case SECCOMP_RET_USER_NOTIF:
-            return answer(thread, -VKI_ENOSYS);
+            return answer_call(thread, -VKI_ENOSYS);
         default:
             fm_process_die(VKI_SIGSYS);
         }
     }
-    return asked(thread, number);
+    return answer_filter_call(thread, number);
 }

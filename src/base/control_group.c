@@ -28,7 +28,7 @@ static FILE *open_below(const char *folder, const char *name)
     return fopen(path, "re");
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t smaller_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -170,16 +170,16 @@ static uint64_t limit_of_1(const group_place *place, const char *name)
 /* Pages of files go when memory is short, those that nobody has used lately at no cost. */
 static fm_memory_room room_left(uint64_t limit, uint64_t used, uint64_t inactive, uint64_t active)
 {
-    const uint64_t idle = smaller(inactive, used), files = smaller(sum_of(inactive, active), used);
+    const uint64_t idle = smaller_of(inactive, used), files = smaller_of(sum_of(inactive, active), used);
     return (fm_memory_room){left_of(limit, used - idle), left_of(limit, used - files)};
 }
 
 static fm_memory_room room_of_2(const group_place *place, uint64_t *swap)
 {
-    const uint64_t limit = smaller(number_of(place, "memory.max", "", UINT64_MAX),
-                                   number_of(place, "memory.high", "", UINT64_MAX)),
+    const uint64_t limit = smaller_of(number_of(place, "memory.max", "", UINT64_MAX),
+                                      number_of(place, "memory.high", "", UINT64_MAX)),
                    swap_limit = number_of(place, "memory.swap.max", "", UINT64_MAX);
-    *swap = smaller(*swap, left_of(swap_limit, number_of(place, "memory.swap.current", "", 0)));
+    *swap = smaller_of(*swap, left_of(swap_limit, number_of(place, "memory.swap.current", "", 0)));
     if (limit == UINT64_MAX) return (fm_memory_room){UINT64_MAX, UINT64_MAX};
     return room_left(limit, number_of(place, "memory.current", "", 0),
                      number_of(place, "memory.stat", "inactive_file", 0),
@@ -198,8 +198,8 @@ static fm_memory_room room_of_1(const group_place *place, uint64_t swap)
                                           active),
                          with_swap = room_left(both, number_of(place, "memory.memsw.usage_in_bytes", "", 0),
                                                inactive, active);
-    return (fm_memory_room){smaller(room.easily, with_swap.easily),
-                            smaller(sum_of(room.at_the_most, swap), with_swap.at_the_most)};
+    return (fm_memory_room){smaller_of(room.easily, with_swap.easily),
+                            smaller_of(sum_of(room.at_the_most, swap), with_swap.at_the_most)};
 }
 
 fm_memory_room fm_control_group_memory(const char *root, uint64_t swap_free)
@@ -209,14 +209,14 @@ fm_memory_room fm_control_group_memory(const char *root, uint64_t swap_free)
     group_place place;
     if (find_place(&place, root, NULL)) do {
             const fm_memory_room room = room_of_2(&place, &swap);
-            least.easily = smaller(least.easily, room.easily);
-            least.at_the_most = smaller(least.at_the_most, room.at_the_most);
+            least.easily = smaller_of(least.easily, room.easily);
+            least.at_the_most = smaller_of(least.at_the_most, room.at_the_most);
         } while (go_up(&place));
     least.at_the_most = sum_of(least.at_the_most, swap);
     if (find_place(&place, root, "memory")) do {
             const fm_memory_room room = room_of_1(&place, swap_free);
-            least.easily = smaller(least.easily, room.easily);
-            least.at_the_most = smaller(least.at_the_most, room.at_the_most);
+            least.easily = smaller_of(least.easily, room.easily);
+            least.at_the_most = smaller_of(least.at_the_most, room.at_the_most);
         } while (go_up(&place));
     return least;
 }

@@ -27,7 +27,7 @@ static const char *value_of(const cli_option *option)
     return *(const char *const *)option->target;
 }
 
-static bool begins(const char *text, const char *with)
+static bool begins_with(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
@@ -36,8 +36,8 @@ static bool begins(const char *text, const char *with)
 static bool is_ordinary(const char *path)
 {
     struct stat about;
-    if (!path || cli_is_stdout(path) || begins(path, "/proc/")) return false;
-    if (begins(path, "/dev/") && !begins(path, "/dev/shm/")) return false;
+    if (!path || cli_is_stdout(path) || begins_with(path, "/proc/")) return false;
+    if (begins_with(path, "/dev/") && !begins_with(path, "/dev/shm/")) return false;
     return stat(path, &about) != 0 || S_ISREG(about.st_mode);
 }
 

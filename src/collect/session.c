@@ -338,14 +338,14 @@ bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed)
 }
 
 /* Producers that must not ask otherwise know by it that there is a receiver. */
-static void beat(fm_receiver *receiver)
+static void beat_once(fm_receiver *receiver)
 {
     __atomic_store_n(&receiver->session->beats, ++receiver->beats, __ATOMIC_RELAXED);
 }
 
 void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
 {
-    beat(receiver);
+    beat_once(receiver);
     fm_reception *channel = handed->channel;
     fm_channel *shared = &receiver->session->channels[channel->index];
     if (handed->ahead || channel->rest_taken) return;
@@ -364,7 +364,7 @@ void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
 double fm_receiver_wait(fm_receiver *receiver)
 {
     fm_session *session = receiver->session;
-    beat(receiver);
+    beat_once(receiver);
     for (size_t i = 0; i < receiver->active_count; i++) { /* whoever was left asleep may be waited for */
         fm_channel *shared = &session->channels[receiver->active[i]];
         if (producer_waits(shared)) wake_producer(shared);

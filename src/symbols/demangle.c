@@ -60,7 +60,7 @@ static const char *fortran(fm_demangler *demangler, const char *name)
     return demangler->buffer;
 }
 
-static const char *rust(fm_demangler *demangler, const char *name)
+static const char *demangle_rust(fm_demangler *demangler, const char *name)
 {
     enum { LONGEST = 1 << 14 }; /* names are as long as those of types that are made of types */
     for (size_t size = 256; size <= LONGEST; size *= 4)
@@ -75,7 +75,7 @@ const char *fm_demangle(fm_demangler *demangler, const char *name)
 {
     if (name[0] != '_') return NULL;
     if (name[1] == '_') return fortran(demangler, name);
-    if (name[1] == 'R') return rust(demangler, name);
+    if (name[1] == 'R') return demangle_rust(demangler, name);
     if (name[1] != 'Z') return NULL;
     if (!demangler->sought) find_library(demangler);
     if (!demangler->function || !room(demangler, 256)) return NULL;

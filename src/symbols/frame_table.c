@@ -147,7 +147,7 @@ static fm_status read_section(frame_reader *reader)
     return status;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
     const fm_frame_range *x = a, *y = b;
     if (x->low != y->low) return x->low < y->low ? -1 : 1;
@@ -175,7 +175,7 @@ fm_status fm_frame_table_read(fm_frame_table *table, Elf *elf)
         status = read_section(&reader);
         free(reader.common);
     }
-    if (table->count > 0) qsort(table->list, table->count, sizeof *table->list, compare);
+    if (table->count > 0) qsort(table->list, table->count, sizeof *table->list, compare_ranges);
     return status;
 }
 

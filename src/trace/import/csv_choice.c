@@ -139,7 +139,7 @@ typedef struct said {
     size_t length;
 } said;
 
-static said whole(const char *name)
+static said whole_text(const char *name)
 {
     return (said){.from = name, .length = strlen(name)};
 }
@@ -225,7 +225,7 @@ static fm_status resolve(const fm_csv_rows *rows, said one, bool header, uint64_
 /* One column, or several, of which the last one is the place within what the others say. */
 static fm_status resolve_key(const fm_csv_rows *rows, const char *key, fm_csv_choice *choice, fm_error *error)
 {
-    said one = whole(key);
+    said one = whole_text(key);
     fm_status status = FM_OK;
     /* A name may have commas in it. */
     if (!strchr(key, ',') || (choice->header && column_of_name(rows, one))) {
@@ -481,7 +481,7 @@ static void add_key(const fm_csv_rows *rows, const fm_csv_choice *choice, char *
 }
 
 /* Everything that is said to people later, when the rows are gone. */
-static void describe(const fm_csv_rows *rows, fm_csv_choice *choice)
+static void describe_columns(const fm_csv_rows *rows, fm_csv_choice *choice)
 {
     uint64_t fields = 0;
     bool ignored;
@@ -512,19 +512,19 @@ fm_status fm_csv_choose(const fm_csv_rows *rows, const fm_reader_options *option
                         fm_error *error)
 {
     const char *key = options->csv_key, *size = options->csv_size;
-    const bool named = has_name(key) || (size && !is_number(whole(size)));
+    const bool named = has_name(key) || (size && !is_number(whole_text(size)));
     uint64_t fields;
     bool ignored;
     fm_status status = FM_OK;
     *choice = (fm_csv_choice){.header = options->csv_header == FM_CSV_HEADER_YES};
     if (options->csv_header != FM_CSV_HEADER_YES && options->csv_header != FM_CSV_HEADER_NO)
         choice->header = named || first_row_is_header(rows, key);
-    if (size) status = resolve(rows, whole(size), choice->header, &choice->size_column, error);
+    if (size) status = resolve(rows, whole_text(size), choice->header, &choice->size_column, error);
     if (status == FM_OK)
         status = key ? resolve_key(rows, key, choice, error) : choose_key(rows, choice, error);
     if (status != FM_OK) return status;
     if (!key) choice->part[choice->part_count++] = choice->key_column;
-    describe(rows, choice);
+    describe_columns(rows, choice);
     fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
     if (choice->found) status = look_beside(rows, fields, choice, error);
     if (status == FM_OK) status = check_identity(rows, options, choice, error);
