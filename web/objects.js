@@ -111,8 +111,7 @@ const drawObjects = (focus) => {
   const rows = objects.filter((entry) => objectMisses(entry.misses) > 0);
   rows.sort(comparing(objectValue[objectsView.key], objectsView.down, objectValue.misses));
   const body = element('tbody', {});
-  const shown = objectsView.shown ? Math.min(objectsView.shown, rows.length) : objectsView.key !== 'misses' || !objectsView.down ? Math.min(MOST_OBJECTS_AT_FIRST, rows.length) :
-    rowsThatMatter(rows.map((entry) => objectMisses(entry.misses)), objectsView.total, MOST_OBJECTS_AT_FIRST);
+  const shown = rowsShown(objectsView, rows.map((entry) => objectMisses(entry.misses)), objectsView.total, MOST_OBJECTS_AT_FIRST);
   for (const entry of rows.slice(0, shown)) body.append(...objectRows(entry));
   const nothing = 'No data is missed on at this size.';
   if (!rows.length) body.append(tr(element('td', {colspan: OBJECT_COLUMNS.length, class: 'left dim'}, nothing)));

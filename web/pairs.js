@@ -187,18 +187,12 @@ const foundText = (rows) => {
   return count(rows.length) + (rows.length === 1 ? ' pair, ' : ' pairs, ') + shareOf(misses, late.total) + ' of the misses';
 };
 
-/* How many rows: as many as were asked for; else those that make 99 % of the misses, where they are sorted by these. */
 const MOST_PAIRS_AT_FIRST = 20;
-const shownPairs = (rows) => {
-  if (pairsView.shown) return Math.min(pairsView.shown, rows.length);
-  if (pairsView.key !== 'misses' || !pairsView.down || pairsView.filter || pairsView.all) return Math.min(MOST_PAIRS_AT_FIRST, rows.length);
-  return rowsThatMatter(rows.map((pair) => pair.now), late.total, MOST_PAIRS_AT_FIRST);
-};
 
 /* focus: the heading that was just clicked. */
 const drawPairs = (focus) => {
   const rows = chosenPairs(), body = element('tbody', {});
-  const shown = shownPairs(rows);
+  const shown = rowsShown(pairsView, rows.map((pair) => pair.now), late.total, MOST_PAIRS_AT_FIRST, pairsView.filter || pairsView.all);
   for (const pair of rows.slice(0, shown)) body.append(...pairRows(pair));
   const nothing = pairsView.filter ? 'No pair that misses has all of these words.' : 'Nothing misses at this size.';
   if (!rows.length) body.append(tr(element('td', {colspan: PAIR_COLUMNS.length, class: 'left dim'}, nothing)));

@@ -117,6 +117,12 @@ const rowsThatMatter = (values, whole, most) => {
   return shown;
 };
 
+/* How many rows of a table: as many as were asked for; else, where they stand by their misses, those that matter. */
+const rowsShown = (view, misses, whole, most, all) => {
+  if (view.shown) return Math.min(view.shown, misses.length);
+  return all || view.key !== 'misses' || !view.down ? Math.min(most, misses.length) : rowsThatMatter(misses, whole, most);
+};
+
 /* How many of the rows are shown, and a way to more of them; rest: the share that the others have, where it is known. */
 const moreButton = (shown, all, what, show, rest) => {
   if (shown >= all) return '';

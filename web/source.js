@@ -238,9 +238,6 @@ const startSource = () => onLate(() => {
   byId('source-section').hidden = !sourceView.files.length;
   if (!sourceView.files.length) return;
   if (sourceView.pair) sourceView.pair = late.model.pairs.find((pair) => pair.key === sourceView.pair.key) || null;
-  const first = !openedFile();
-  if (first) sourceView.file = sourceView.files[0].number;
-  openFile(sourceView.file);
+  openFile((openedFile() || sourceView.files[0]).number);
   drawFiles();
-  if (first) scrollToWorst();
 });

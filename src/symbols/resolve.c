@@ -23,7 +23,7 @@ enum { LEAST_SHARE = 50 }; /* one in so many misses: what makes fewer is on no s
 
 static void note(const fm_module_work *work, const char *text)
 {
-    if (work->notes) fprintf(work->notes, "%s: %s\n", fm_module_name(work->module->path), text);
+    if (work->notes) fprintf(work->notes, "%s: %s\n", fm_base_name(work->module->path), text);
 }
 
 static bool has_function(const fm_site *site)
@@ -49,7 +49,7 @@ static fm_status name_linkage(fm_attribution *attribution, fm_site *site, const 
 static fm_status name_by_frame(const fm_module_work *work, fm_site *site, const fm_frame_range *frame)
 {
     char text[NAME_MAX + 32];
-    snprintf(text, sizeof text, "%.*s+0x%" PRIx64, NAME_MAX, fm_module_name(work->module->path), frame->low);
+    snprintf(text, sizeof text, "%.*s+0x%" PRIx64, NAME_MAX, fm_base_name(work->module->path), frame->low);
     site->symbol = fm_attribution_intern(work->attribution, text);
     site->symbol_offset = site->address - frame->low;
     return site->symbol ? FM_OK : FM_E_NOMEM;
@@ -165,7 +165,7 @@ static fm_status resolve_module(const fm_module_work *work, fm_error *error)
     }
     if (status != FM_OK) {
         if (work->notes)
-            fprintf(work->notes, "%s: %s: code by address only\n", fm_module_name(path),
+            fprintf(work->notes, "%s: %s: code by address only\n", fm_base_name(path),
                     access(path, F_OK) != 0 ? "the file is gone" : why.reason);
         return FM_OK;
     }

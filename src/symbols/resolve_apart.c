@@ -305,7 +305,7 @@ static fm_status resolve_some(fm_module_work *works, size_t count, fm_module_res
                 works[i].notes,
                 "%s: reading its debug information failed, for lack of memory or because it is damaged: some "
                 "functions and lines are missing\n",
-                fm_module_name(works[i].module->path));
+                fm_base_name(works[i].module->path));
     }
     if (receiving.no_memory) status = fm_fail_memory(error, receiving.room, "names of functions");
     close(ends[0]); /* it ends now, whatever it does */

@@ -10,7 +10,7 @@
 static const char *module_name(const fm_attribution *attribution, uint32_t module)
 {
     if (module >= attribution->module_count || !attribution->modules[module].path) return NULL;
-    return fm_module_name(attribution->modules[module].path);
+    return fm_base_name(attribution->modules[module].path);
 }
 
 /* "function (file.c:12)" as far as it is known; false: neither the function nor a line is. */
@@ -19,11 +19,11 @@ static bool frame_text(const fm_frame *frame, const char *function, char *buffer
     if (!function) function = frame->function;
     if (!function && !(frame->file && frame->line)) return false;
     if (!function)
-        snprintf(buffer, size, "%s:%" PRIu32, fm_module_name(frame->file), frame->line);
+        snprintf(buffer, size, "%s:%" PRIu32, fm_base_name(frame->file), frame->line);
     else if (frame->file && frame->line)
-        snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, fm_module_name(frame->file), frame->line);
+        snprintf(buffer, size, "%s (%s:%" PRIu32 ")", function, fm_base_name(frame->file), frame->line);
     else if (frame->file)
-        snprintf(buffer, size, "%s (%s)", function, fm_module_name(frame->file));
+        snprintf(buffer, size, "%s (%s)", function, fm_base_name(frame->file));
     else
         snprintf(buffer, size, "%s", function);
     return true;

@@ -5,6 +5,7 @@
  */
 #include <fathom/attribution.h>
 
+#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -57,12 +58,6 @@ static bool is_utf8(const char *text)
         left -= length;
     }
     return true;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
 }
 
 /* ---- which files ---- */
@@ -155,7 +150,7 @@ static fm_status read_file(recorder *r, size_t number, fm_error *error)
 static void note_newer(const recorder *r, FILE *notes)
 {
     if (!notes || r->newer == 0) return;
-    fputs(base_name(r->first_newer), notes);
+    fputs(fm_base_name(r->first_newer), notes);
     if (r->newer > 1) fprintf(notes, " and %zu other source file%s", r->newer - 1, r->newer > 2 ? "s" : "");
     fputs(": changed after the program was built: lines may have moved; build it again\n", notes);
 }

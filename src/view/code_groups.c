@@ -218,16 +218,16 @@ char *fm_code_group_text(const fm_code_group *group, char *buffer, size_t size)
 {
     switch (group->kind) {
     case FM_GROUP_LINE:
-        snprintf(buffer, size, "%s:%" PRIu32, fm_module_name(group->file), group->line);
+        snprintf(buffer, size, "%s:%" PRIu32, fm_base_name(group->file), group->line);
         break;
     case FM_GROUP_FUNCTION:
         if (group->module && !fm_function_names_module(group->function, group->module))
-            snprintf(buffer, size, "%s in %s", group->function, fm_module_name(group->module));
+            snprintf(buffer, size, "%s in %s", group->function, fm_base_name(group->module));
         else
             snprintf(buffer, size, "%s", group->function);
         break;
     case FM_GROUP_MODULE:
-        snprintf(buffer, size, "%s", fm_module_name(group->module));
+        snprintf(buffer, size, "%s", fm_base_name(group->module));
         break;
     case FM_GROUP_OBJECT:
         snprintf(buffer, size, "%s", group->name);

@@ -4,6 +4,7 @@
  */
 #include <fathom/view.h>
 
+#include "base/base_name.h"
 #include "base/error.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/places.h"
@@ -11,12 +12,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 /* A text behind `before`, which is "" for the first one of a cell. */
 static void write_next(FILE *out, const char *before, const char *text)
@@ -34,7 +29,7 @@ static void write_frame(FILE *out, const fm_frame *frame, const char *before)
     write_next(out, before, frame->function ? frame->function : "?");
     if (!frame->file) return;
     fputs(" (", out);
-    fm_csv_write_part(out, base_of(frame->file));
+    fm_csv_write_part(out, fm_base_name(frame->file));
     if (frame->line) fprintf(out, ":%" PRIu32, frame->line);
     putc(')', out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place_text.c - see place_text.h. */
 #include "view/place_text.h"
+#include "base/base_name.h"
 
 #include "profile/attribution/module_name.h"
 #include "view/function_name.h"
@@ -32,12 +33,6 @@ void fm_place_style_set(fm_place_style *style, const fm_attribution *of, bool un
     if (length && style->folder[length - 1] != '/') memcpy(style->folder + length, "/", 2);
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 bool fm_place_is_system(const char *file)
 {
     return strncmp(file, "/usr/include/", 13) == 0 || strncmp(file, "/usr/lib", 8) == 0 ||
@@ -55,7 +50,7 @@ static const char *shown_path(const fm_place_style *style, const char *path)
     enum { LONGEST = 4096 };
     size_t length = strlen(path), folder = strlen(style->folder);
     if (style->base_names)
-        path = base_of(path);
+        path = fm_base_name(path);
     else if (folder > 1 && length > folder && memcmp(path, style->folder, folder) == 0)
         path += folder;
     length = strlen(path);
@@ -72,7 +67,7 @@ static void place_of_frame(const fm_place_style *style, const fm_frame *frame, c
         snprintf(made->where, sizeof made->where, "%s:%" PRIu32, shown_path(style, frame->file), frame->line);
     else if (frame->file)
         snprintf(made->where, sizeof made->where, "%s", shown_path(style, frame->file));
-    made->base = base_of(made->where);
+    made->base = fm_base_name(made->where);
 }
 
 static void place_of_site(const fm_place_style *style, uint32_t number, place *made)
@@ -98,13 +93,13 @@ static void place_of_site(const fm_place_style *style, uint32_t number, place *m
     char *where = made->where;
     if (made->function[0] && made->in_brackets) /* a function whose line is not known */
         snprintf(where, sizeof made->where, "0x%" PRIx64 "%s%.4000s", site->address, module ? " in " : "",
-                 module ? base_of(module) : "");
+                 module ? fm_base_name(module) : "");
     else if (made->function[0])
         snprintf(where, sizeof made->where, "%.4000s",
-                 module && !fm_function_names_module(site->symbol, module) ? base_of(module) : "");
+                 module && !fm_function_names_module(site->symbol, module) ? fm_base_name(module) : "");
     else if (module)
         snprintf(made->function, sizeof made->function, "0x%" PRIx64, site->address),
-            snprintf(where, sizeof made->where, "%.4000s", base_of(module));
+            snprintf(where, sizeof made->where, "%.4000s", fm_base_name(module));
     else if (site->address)
         snprintf(made->function, sizeof made->function, "0x%" PRIx64 ", made at run time", site->address);
     else

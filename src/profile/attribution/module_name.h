@@ -4,21 +4,16 @@
 #ifndef FATHOM_PROFILE_ATTRIBUTION_MODULE_NAME_H
 #define FATHOM_PROFILE_ATTRIBUTION_MODULE_NAME_H
 
+#include "base/base_name.h"
+
 #include <stdbool.h>
 #include <string.h>
-
-/* "gawk" of "/usr/bin/gawk". */
-static inline const char *fm_module_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 /* Whether a function's name says already in which module it is. path: may be NULL. */
 static inline bool fm_function_names_module(const char *function, const char *path)
 {
     if (!path) return false;
-    const char *name = fm_module_name(path);
+    const char *name = fm_base_name(path);
     const size_t length = strlen(name);
     return strncmp(function, name, length) == 0 && strncmp(function + length, "+0x", 3) == 0;
 }

@@ -3,6 +3,7 @@
  * diff_match.c - what of before is what of after: files by their paths (or names, or lines, where only those
  * agree), lines through the edit, functions and objects by their names.
  */
+#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/attribution/line_sums.h"
@@ -13,12 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 static fm_status no_memory(fm_error *error)
 {
@@ -66,7 +61,8 @@ static size_t find_path(const path_list *list, const char *path, bool by_base)
     size_t found = SIZE_MAX;
     for (size_t i = 0; i < list->count; i++) {
         if (list->taken[i]) continue;
-        if (strcmp(by_base ? base_of(list->paths[i]) : list->paths[i], by_base ? base_of(path) : path) != 0)
+        if (strcmp(by_base ? fm_base_name(list->paths[i]) : list->paths[i],
+                   by_base ? fm_base_name(path) : path) != 0)
             continue;
         if (found != SIZE_MAX) return SIZE_MAX; /* two of the name: nobody knows which */
         found = i;
@@ -227,11 +223,12 @@ static void name_after(const fm_diff *diff, const char *name, char *text, size_t
     if (*end != ')' || line > UINT32_MAX) return;
     for (size_t i = 0; i < diff->file_count; i++) {
         const char *path = diff->files[i].before, *after;
-        if (!path || strncmp(base_of(path), bracket + 1, base) != 0 || base_of(path)[base] != '\0') continue;
+        if (!path || strncmp(fm_base_name(path), bracket + 1, base) != 0 || fm_base_name(path)[base] != '\0')
+            continue;
         const uint32_t became = fm_diff_line_after(diff, path, (uint32_t)line, &after);
         if (became)
-            snprintf(text, size, "%.*s(%s:%" PRIu32 "%s", (int)(bracket - name), name, base_of(after), became,
-                     end);
+            snprintf(text, size, "%.*s(%s:%" PRIu32 "%s", (int)(bracket - name), name, fm_base_name(after),
+                     became, end);
         return;
     }
 }
@@ -253,11 +250,12 @@ static bool is_same(const fm_code_group *before, const fm_code_group *after, con
         return line == after->line && equal(file, after->file);
     case FM_GROUP_FUNCTION:
         return equal(before->function, after->function) &&
-               (before->file ? equal(file, after->file)
-                             : !after->file && (!before->module || !after->module ||
-                                                equal(base_of(before->module), base_of(after->module))));
+               (before->file
+                    ? equal(file, after->file)
+                    : !after->file && (!before->module || !after->module ||
+                                       equal(fm_base_name(before->module), fm_base_name(after->module))));
     case FM_GROUP_MODULE:
-        return equal(base_of(before->module), base_of(after->module));
+        return equal(fm_base_name(before->module), fm_base_name(after->module));
     case FM_GROUP_OBJECT:
         return equal(name, after->name);
     case FM_GROUP_UNKNOWN:
@@ -278,7 +276,7 @@ static uint64_t hash_of(const fm_code_group *group, uint32_t line, const char *n
     uint64_t hash = 14695981039346656037u ^ (uint64_t)group->kind;
     if (group->kind == FM_GROUP_LINE) return (hash ^ line) * 1099511628211u;
     if (group->kind == FM_GROUP_FUNCTION) return hash_text(hash, group->function);
-    if (group->kind == FM_GROUP_MODULE) return hash_text(hash, base_of(group->module));
+    if (group->kind == FM_GROUP_MODULE) return hash_text(hash, fm_base_name(group->module));
     return hash_text(hash, name);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <fathom/view.h>
 
+#include "base/base_name.h"
 #include "base/error.h"
 
 bool fm_report_available(void)
@@ -40,17 +41,12 @@ typedef struct page {
     size_t cache_count;
 } page;
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Whether a profile before this one has the same name: the same run at another granularity, say. */
 static bool named_before(const fm_profile *const *profiles, size_t at)
 {
     for (size_t i = 0; i < at; i++)
-        if (profiles[i]->name && strcmp(last_part(profiles[i]->name), last_part(profiles[at]->name)) == 0)
+        if (profiles[i]->name &&
+            strcmp(fm_base_name(profiles[i]->name), fm_base_name(profiles[at]->name)) == 0)
             return true;
     return false;
 }
@@ -63,7 +59,7 @@ static const char *title_of(const fm_profile *const *profiles, size_t count, cha
         if (!profiles[i]->name || named_before(profiles, i)) continue;
         if (names++ < MOST_TITLE_NAMES)
             length += (size_t)snprintf(title + length, FM_TITLE_MOST - length, "%s%.80s",
-                                       names > 1 ? ", " : "", last_part(profiles[i]->name));
+                                       names > 1 ? ", " : "", fm_base_name(profiles[i]->name));
     }
     if (names == 0) return "Data locality report";
     if (names > MOST_TITLE_NAMES)

@@ -85,7 +85,7 @@ static void write_own(const list_view *view, uint32_t number, unsigned columns)
         if (fm_function_names_module(function, module))
             snprintf(text, sizeof text, "%s", function);
         else
-            snprintf(text, sizeof text, "%s in %s", function, fm_module_name(module));
+            snprintf(text, sizeof text, "%s in %s", function, fm_base_name(module));
         fm_text_write_short(view->out, text, columns, FM_CUT_MIDDLE, view->options->unicode);
     } else if (own > 0)
         fm_place_write_frame(view->out, &view->style, &site->frames[own], columns);

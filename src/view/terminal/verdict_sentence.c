@@ -2,6 +2,7 @@
 /* verdict_sentence.c - see verdict_sentence.h. */
 #define _GNU_SOURCE
 #include "view/terminal/verdict_sentence.h"
+#include "base/base_name.h"
 
 #include "view/text.h"
 
@@ -32,12 +33,6 @@ static void write(FILE *out, const char *text, unsigned indent, const fm_view_op
     putc('\n', out);
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* ---- which program, trace or source ---- */
 
 static void say_exactness(sentence *to, const fm_profile *profile)
@@ -50,7 +45,7 @@ static void say_run(sentence *to, const fm_profile *profile)
 {
     const fm_run *run = profile->run;
     const char *name = profile->name ? profile->name : run->command ? run->command : "the program";
-    say(to, "%s", base_of(name));
+    say(to, "%s", fm_base_name(name));
     if (run->thread) say(to, ", thread %" PRIu32, run->thread);
     if (run->ending) say(to, " %s", run->ending);
 }
@@ -95,7 +90,7 @@ static void say_kernel(sentence *to, const fm_profile *profile)
     const fm_kernel *kernel = profile->kernel;
     if (kernel->function) say(to, "%s", kernel->function);
     if (kernel->file) {
-        say(to, "%s%s", kernel->function ? " (" : "", base_of(kernel->file));
+        say(to, "%s%s", kernel->function ? " (" : "", fm_base_name(kernel->file));
         if (kernel->first_line) say(to, ":%" PRIu32 "-%" PRIu32, kernel->first_line, kernel->last_line);
         if (kernel->function) say(to, ")");
     }
@@ -157,7 +152,7 @@ void fm_verdict_sentence(FILE *out, const fm_profile *profile, const fm_view_opt
         say_run(&first, profile);
         say_counts(&first, profile);
     } else {
-        say(&first, "%s", profile->name ? base_of(profile->name) : "(unnamed)");
+        say(&first, "%s", profile->name ? fm_base_name(profile->name) : "(unnamed)");
         say_counts(&first, profile);
     }
     fm_text_ink(out, options, FM_INK_BOLD);
