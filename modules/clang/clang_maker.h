@@ -33,9 +33,9 @@
 #ifndef FATHOM_CLANG_MAKER_H
 #define FATHOM_CLANG_MAKER_H
 
+#include "base/arena.h"
 #include "clang_form.h"
 #include "clang_tree.h"
-#include "profile/arena.h"
 #include "static/front/front_clang.h"
 
 #include <clang-c/Index.h>

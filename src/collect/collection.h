@@ -8,10 +8,10 @@
 #ifndef FATHOM_COLLECT_COLLECTION_H
 #define FATHOM_COLLECT_COLLECTION_H
 
+#include "base/key_table.h"
 #include "collect/decoder.h"
 #include "collect/session.h"
 #include "process/watch.h"
-#include "profile/key_table.h"
 
 #include <fathom/collect.h>
 

@@ -3,11 +3,11 @@
 #ifndef FATHOM_COLLECT_OBJECT_MAP_STATE_H
 #define FATHOM_COLLECT_OBJECT_MAP_STATE_H
 
+#include "base/key_table.h"
 #include "collect/address_ranges.h"
 #include "collect/heap_tree.h"
 #include "collect/object_counts.h"
 #include "collect/object_map.h"
-#include "profile/key_table.h"
 #include "symbols/symbols.h"
 
 typedef enum fm_object_event_kind {

@@ -4,10 +4,10 @@
 #include <fathom/predict.h>
 
 #include "base/error.h"
+#include "base/json_scan.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "model/growth_fit.h"
-#include "profile/json_scan.h"
-#include "profile/json_text.h"
 
 #include <inttypes.h>
 #include <math.h>

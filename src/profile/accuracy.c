@@ -6,8 +6,8 @@
 #include "profile/accuracy.h"
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "profile/json_text.h"
 
 #include <inttypes.h>
 #include <math.h>

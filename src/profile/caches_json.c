@@ -3,8 +3,8 @@
 #include "profile/caches_json.h"
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "profile/json_text.h"
 
 #include <inttypes.h>
 #include <limits.h>

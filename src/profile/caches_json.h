@@ -3,7 +3,7 @@
 #ifndef FATHOM_PROFILE_CACHES_JSON_H
 #define FATHOM_PROFILE_CACHES_JSON_H
 
-#include "profile/json_scan.h"
+#include "base/json_scan.h"
 
 #include <fathom/profile.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
+#include "base/json_fields.h"
 #include "base/memory.h"
-#include "profile/json_fields.h"
 
 #include <math.h>
 #include <stdlib.h>

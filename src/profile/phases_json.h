@@ -5,7 +5,7 @@
 
 #include <fathom/profile.h>
 
-#include "profile/json_scan.h"
+#include "base/json_scan.h"
 
 #include <stdio.h>
 

@@ -8,12 +8,12 @@
 #include <fathom/profile.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "profile/accuracy.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/attribution_json.h"
 #include "profile/caches_json.h"
 #include "profile/histogram.h"
-#include "profile/json_text.h"
 #include "profile/laws.h"
 #include "profile/phases_json.h"
 #include "profile/sampling.h"

@@ -3,9 +3,9 @@
 #include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
+#include "base/json_fields.h"
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "profile/json_fields.h"
-#include "profile/json_text.h"
 
 #include <inttypes.h>
 #include <limits.h>

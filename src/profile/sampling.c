@@ -6,8 +6,8 @@
 #include "profile/sampling.h"
 
 #include "base/error.h"
+#include "base/json_fields.h"
 #include "base/memory.h"
-#include "profile/json_fields.h"
 
 #include <stdlib.h>
 #include <string.h>

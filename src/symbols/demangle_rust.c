@@ -6,7 +6,7 @@
  */
 #include "symbols/demangle_rust.h"
 
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <inttypes.h>

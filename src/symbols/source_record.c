@@ -7,13 +7,13 @@
 
 #include "base/base_name.h"
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text_file.h"
+#include "base/utf8.h"
 #include "profile/attribution/line_sums.h"
 #include "profile/attribution/sources.h"
-#include "profile/key_table.h"
-#include "profile/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

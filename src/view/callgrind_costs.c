@@ -9,10 +9,10 @@
  */
 #include "view/callgrind_costs.h"
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/memory.h"
-#include "profile/arena.h"
-#include "profile/key_table.h"
 
 #include <stdlib.h>
 

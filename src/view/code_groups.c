@@ -2,12 +2,12 @@
 /* code_groups.c - see code_groups.h. One pass over the sites, one over the pairs, and a sort. */
 #include "view/code_groups.h"
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/memory.h"
-#include "profile/arena.h"
 #include "profile/attribution/module_name.h"
 #include "profile/attribution/pair_errors.h"
-#include "profile/key_table.h"
 #include "view/function_name.h"
 #include "view/place_chain.h"
 

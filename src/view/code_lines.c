@@ -3,10 +3,10 @@
  * in it. */
 #include "view/code_lines.h"
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/memory.h"
-#include "profile/arena.h"
-#include "profile/key_table.h"
 #include "view/place_chain.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* comparison.c - how alike two profiles are, for people and for programs. */
 #include <fathom/view.h>
 
+#include "base/json_text.h"
 #include "base/sized.h"
-#include "profile/json_text.h"
 #include "view/text.h"
 
 #include <inttypes.h>

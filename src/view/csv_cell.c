@@ -2,8 +2,8 @@
 /* csv_cell.c - see csv_cell.h. */
 #include "view/csv_cell.h"
 
-#include "profile/utf8.h"
-#include "profile/visible.h"
+#include "base/utf8.h"
+#include "base/visible.h"
 
 #include <stdbool.h>
 #include <string.h>

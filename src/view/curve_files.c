@@ -3,8 +3,8 @@
 #include <fathom/view.h>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "profile/accuracy.h"
-#include "profile/json_text.h"
 #include "view/cache_fit.h"
 #include "view/text.h"
 

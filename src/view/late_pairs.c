@@ -6,8 +6,8 @@
 #include "view/late_pairs.h"
 
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/memory.h"
-#include "profile/key_table.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
 #include "view/source_files.h"
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "profile/json_text.h"
 #include "view/source_text.h"
 
 #include <inttypes.h>

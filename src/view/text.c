@@ -3,7 +3,7 @@
 #include "view/text.h"
 
 #include "base/sized.h"
-#include "profile/visible.h"
+#include "base/visible.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "attribution_samples.h"
-#include "profile/arena.h"
-#include "profile/key_table.h"
+#include "base/arena.h"
+#include "base/key_table.h"
 
 static uint64_t random_state = 0x2545F4914F6CDD1Du;
 static uint64_t random_next(void)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/json_scan.h"
+#include "base/json_scan.h"
 
 static char folder[] = "/tmp/fathom-profile-XXXXXX";
 static char path[128];

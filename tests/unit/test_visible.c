@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/json_text.h"
-#include "profile/utf8.h"
-#include "profile/visible.h"
+#include "base/json_text.h"
+#include "base/utf8.h"
+#include "base/visible.h"
 
 static size_t encode(uint32_t character, char *text)
 {

@@ -6,12 +6,12 @@
 #include "profile/attribution/attribution_merge.h"
 
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/memory.h"
 #include "profile/attribution/latencies.h"
 #include "profile/attribution/pair_errors.h"
 #include "profile/attribution/places.h"
 #include "profile/attribution/sources.h"
-#include "profile/key_table.h"
 #include "profile/range_counts.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
 
 #include <fathom/profile.h>
 
-#include "profile/json_scan.h"
+#include "base/json_scan.h"
 
 typedef enum fm_table {
     FM_TABLE_LATE_FROM, /* a number */

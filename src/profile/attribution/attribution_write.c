@@ -7,9 +7,9 @@
 #include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
+#include "base/json_text.h"
+#include "base/key_table.h"
 #include "profile/attribution/line_sums.h"
-#include "profile/json_text.h"
-#include "profile/key_table.h"
 
 #include <inttypes.h>
 #include <string.h>

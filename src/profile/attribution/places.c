@@ -3,8 +3,8 @@
 #include "profile/attribution/places.h"
 
 #include "base/error.h"
+#include "base/key_table.h"
 #include "profile/attribution/attribution_grow.h"
-#include "profile/key_table.h"
 
 /* The frame with texts of the attribution's own, and the site that has it: `next` where none had. */
 static bool number_place(fm_key_table *table, fm_attribution *attribution, fm_frame *frame, size_t next,

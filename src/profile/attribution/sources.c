@@ -3,10 +3,10 @@
 #include "profile/attribution/sources.h"
 
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/sha256.h"
 #include "base/text_file.h"
 #include "profile/attribution/line_sums.h"
-#include "profile/key_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef FATHOM_STATIC_EXPRESSION_H
 #define FATHOM_STATIC_EXPRESSION_H
 
-#include "profile/arena.h"
+#include "base/arena.h"
 
 #include <fathom/status.h>
 

@@ -3,7 +3,7 @@
 #ifndef FATHOM_STATIC_REGION_LEXER_H
 #define FATHOM_STATIC_REGION_LEXER_H
 
-#include "profile/arena.h"
+#include "base/arena.h"
 
 #include <fathom/status.h>
 

@@ -6,8 +6,8 @@
 #include "static/symbolic/symbolic.h"
 
 #include "base/error.h"
+#include "base/json_scan.h"
 #include "base/memory.h"
-#include "profile/json_scan.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -295,8 +295,7 @@ static fm_status read_all(reading *this)
         status = read_field(this, key);
     if (status == FM_OK) status = fm_json_end(scan);
     if (status != FM_OK) return status;
-    if (!this->schema)
-        return fm_json_refuse(scan, "no schema: these are no formulas of fathom static");
+    if (!this->schema) return fm_json_refuse(scan, "no schema: these are no formulas of fathom static");
     if (this->formula_count != fm_symbolic_formula_count(this->symbolic))
         return fm_json_refuse(scan, "%zu formulas for %zu sizes of caches", this->formula_count,
                               this->symbolic->size_count);

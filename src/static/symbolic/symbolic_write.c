@@ -6,7 +6,7 @@
 #include "static/symbolic/symbolic.h"
 
 #include "base/error.h"
-#include "profile/json_fields.h"
+#include "base/json_fields.h"
 
 #include <fathom/output.h>
 #include <inttypes.h>

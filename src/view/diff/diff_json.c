@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff_json.c - a diff for programs: schema fathom-diff-1 (docs/PROFILE.md). */
-#include "profile/json_text.h"
+#include "base/json_text.h"
 #include "view/diff/diff_parts.h"
 
 #include <inttypes.h>

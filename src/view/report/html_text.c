@@ -2,8 +2,8 @@
 /* html_text.c - see html_text.h. */
 #include "view/report/html_text.h"
 
-#include "profile/utf8.h"
-#include "profile/visible.h"
+#include "base/utf8.h"
+#include "base/visible.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
 #include "view/report/report_attribution.h"
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "profile/attribution/pair_errors.h"
-#include "profile/json_text.h"
 #include "view/report/report_names.h"
 
 #include <inttypes.h>

@@ -10,8 +10,8 @@
  */
 #include "view/report/report_data.h"
 
+#include "base/json_text.h"
 #include "profile/histogram.h"
-#include "profile/json_text.h"
 #include "view/cache_fit.h"
 #include "view/report/report_attribution.h"
 #include "view/text.h"

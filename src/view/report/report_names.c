@@ -3,8 +3,8 @@
 #include "view/report/report_names.h"
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/memory.h"
-#include "profile/json_text.h"
 #include "view/function_name.h"
 
 #include <inttypes.h>

@@ -10,8 +10,8 @@
  */
 #include <fathom/view.h>
 
+#include "base/key_table.h"
 #include "base/memory.h"
-#include "profile/key_table.h"
 #include "view/text.h"
 
 #include <inttypes.h>

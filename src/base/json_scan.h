@@ -7,8 +7,8 @@
  * the byte of every mistake. A failed allocation is never mistaken for bad input; a tree builder that
  * drops the end of a token when memory is short, as jansson does, would not do here.
  */
-#ifndef FATHOM_PROFILE_JSON_SCAN_H
-#define FATHOM_PROFILE_JSON_SCAN_H
+#ifndef FATHOM_BASE_JSON_SCAN_H
+#define FATHOM_BASE_JSON_SCAN_H
 
 #include <fathom/status.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visible.c - see visible.h. */
-#include "profile/visible.h"
+#include "base/visible.h"
 
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * that can be shown: what would not be seen, would control a terminal, or would reorder the characters around
  * it is shown as what it is. Used by everything that shows text: terminal, page, messages.
  */
-#ifndef FATHOM_PROFILE_VISIBLE_H
-#define FATHOM_PROFILE_VISIBLE_H
+#ifndef FATHOM_BASE_VISIBLE_H
+#define FATHOM_BASE_VISIBLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* key_table.c - see key_table.h. Open addressing, at most half full, with a seed: keys may come from a file
  * that someone prepared. */
-#include "profile/key_table.h"
+#include "base/key_table.h"
 
 #include "base/memory.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_text.c - see json_text.h. */
-#include "profile/json_text.h"
+#include "base/json_text.h"
 
-#include "profile/utf8.h"
-#include "profile/visible.h"
+#include "base/utf8.h"
+#include "base/visible.h"
 
 #include <math.h>
 #include <string.h>

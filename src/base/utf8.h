@@ -3,8 +3,8 @@
  * utf8.h - one character of UTF-8 at a time, strictly. Names of files are bytes; JSON, HTML and
  * terminals want characters, and each room decides for itself what to do with what is none.
  */
-#ifndef FATHOM_PROFILE_UTF8_H
-#define FATHOM_PROFILE_UTF8_H
+#ifndef FATHOM_BASE_UTF8_H
+#define FATHOM_BASE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>

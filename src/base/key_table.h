@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* key_table.h - finds the number that was given to a key of three words. Internal; for joining tables. */
-#ifndef FATHOM_PROFILE_KEY_TABLE_H
-#define FATHOM_PROFILE_KEY_TABLE_H
+#ifndef FATHOM_BASE_KEY_TABLE_H
+#define FATHOM_BASE_KEY_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  * that no chunk is left behind half empty. Texts are found by open addressing, at most half full; the hash
  * has a seed of its own in each arena, since the texts may come from a file that someone prepared.
  */
-#include "profile/arena.h"
+#include "base/arena.h"
 
 #include "base/memory.h"
 

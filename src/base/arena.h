@@ -3,8 +3,8 @@
  * arena.h - memory that is given back all at once, and texts that are kept once. Internal; attributions live
  * in one, and views use one for what they make on the way.
  */
-#ifndef FATHOM_PROFILE_ARENA_H
-#define FATHOM_PROFILE_ARENA_H
+#ifndef FATHOM_BASE_ARENA_H
+#define FATHOM_BASE_ARENA_H
 
 #include <stddef.h>
 #include <stdint.h>

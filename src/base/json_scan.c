@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_scan.c - see json_scan.h. The grammar is that of RFC 8259. */
-#include "profile/json_scan.h"
+#include "base/json_scan.h"
 
 #include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,10 +3,10 @@
  * json_text.h - writing JSON as a stream, without a tree in memory: a histogram may have millions of
  * bins. Output errors stay in the FILE for whoever opened it to check.
  */
-#ifndef FATHOM_PROFILE_JSON_TEXT_H
-#define FATHOM_PROFILE_JSON_TEXT_H
+#ifndef FATHOM_BASE_JSON_TEXT_H
+#define FATHOM_BASE_JSON_TEXT_H
 
-#include <fathom/profile.h>
+#include <fathom/status.h>
 
 #include <stdio.h>
 

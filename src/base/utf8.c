@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c - see utf8.h. The ranges are those of RFC 3629, section 4. */
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 size_t fm_utf8_decode(const unsigned char *bytes, size_t available, uint32_t *character)
 {

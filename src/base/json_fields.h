@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_fields.h - the fields of an object, written one after the other, each in a line. */
-#ifndef FATHOM_PROFILE_JSON_FIELDS_H
-#define FATHOM_PROFILE_JSON_FIELDS_H
+#ifndef FATHOM_BASE_JSON_FIELDS_H
+#define FATHOM_BASE_JSON_FIELDS_H
 
-#include "profile/json_text.h"
+#include "base/json_text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
