@@ -128,3 +128,14 @@ fm_status fm_check_choice(long long value, long long most, const char *member, f
     return fm_fail(error, FM_E_ARGUMENT, NULL, "%s: there is no value %lld; expected 0 to %lld", member,
                    value, most);
 }
+
+#ifdef FATHOM_ASSERTIONS
+#include <stdlib.h>
+
+/* Only in builds of tests: the library itself never prints or aborts. */
+void fm_assertion_failed(const char *condition, const char *file, int line)
+{
+    fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
+    abort();
+}
+#endif

@@ -29,4 +29,17 @@ fm_status fm_fail_null(fm_error *error, const char *function, const char *argume
 /* FM_E_ARGUMENT where a member of options (fm_analyzer_options.bins) is none of the values 0 to `most`. */
 fm_status fm_check_choice(long long value, long long most, const char *member, fm_error *error);
 
+/*
+ * FM_ASSERT - an invariant of a table, ring, tree or cursor: false only by a fault of the library's own.
+ * Checked where FATHOM_ASSERTIONS is defined (cmake -DFATHOM_ASSERTIONS=ON, and every build with a
+ * sanitizer); elsewhere it costs nothing, and the condition is not evaluated. Never for input: that fails
+ * with a status.
+ */
+#ifdef FATHOM_ASSERTIONS
+#define FM_ASSERT(condition) ((condition) ? (void)0 : fm_assertion_failed(#condition, __FILE__, __LINE__))
+void fm_assertion_failed(const char *condition, const char *file, int line) __attribute__((noreturn, cold));
+#else
+#define FM_ASSERT(condition) ((void)sizeof(!(condition)))
+#endif
+
 #endif
