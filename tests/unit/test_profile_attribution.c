@@ -11,7 +11,6 @@
 
 #include "attribution_samples.h"
 #include "base/arena.h"
-#include "base/key_table.h"
 
 static uint64_t random_state = 0x2545F4914F6CDD1Du;
 static uint64_t random_next(void)
@@ -187,22 +186,6 @@ static void texts_are_kept_once_and_memory_is_zero(void **state)
     fm_arena_destroy(arena);
 }
 
-static void keys_keep_their_numbers(void **state)
-{
-    (void)state;
-    fm_key_table table = {0};
-    assert_int_equal(fm_key_table_find(&table, (fm_key){1, 2, 3}), FM_KEY_NONE);
-    for (uint32_t i = 0; i < 5000; i++)
-        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, i), i);
-    for (uint32_t i = 0; i < 5000; i++) {
-        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, 9), i);
-        assert_int_equal(fm_key_table_find(&table, (fm_key){i % 10, i / 10 % 10, i / 100}), i);
-    }
-    assert_int_equal(fm_key_table_find(&table, (fm_key){10, 0, 0}), FM_KEY_NONE);
-    assert_int_equal(table.count, 5000);
-    fm_key_table_clear(&table);
-}
-
 static void edges_are_powers_of_two_and_caches(void **state)
 {
     (void)state;
@@ -293,7 +276,6 @@ int main(void)
         cmocka_unit_test(misses_between_edges_are_spread_evenly),
         cmocka_unit_test(wrong_pairs_and_edges_are_refused),
         cmocka_unit_test(texts_are_kept_once_and_memory_is_zero),
-        cmocka_unit_test(keys_keep_their_numbers),
         cmocka_unit_test(edges_are_powers_of_two_and_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
