@@ -66,13 +66,9 @@ FM_API unsigned fm_analyzer_processors(void);
 
 typedef struct fm_analyzer fm_analyzer;
 
-FM_API fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *options,
-                                          size_t options_size, fm_error *error);
-static inline fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options,
-                                           fm_error *error)
-{
-    return fm_analyzer_create_sized(analyzer, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_analyzer_create, fm_analyzer_options,
+         (fm_analyzer **analyzer, const fm_analyzer_options *options, fm_error *error),
+         (analyzer, options, error));
 FM_API void fm_analyzer_destroy(fm_analyzer *analyzer);
 
 /* References as a reader delivers them: addresses are cut into blocks of the analyzer's granularity. */
@@ -137,13 +133,10 @@ typedef struct fm_analyze_options {
     /* Before each batch. False: it is passed over. NULL: all are fed. */
     bool (*wants)(void *context, const fm_batch *batch);
 } fm_analyze_options;
-FM_API fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
-                                  const fm_analyze_options *options, size_t options_size, fm_error *error);
-static inline fm_status fm_analyze(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
-                                   const fm_analyze_options *options, fm_error *error)
-{
-    return fm_analyze_sized(reader, analyzers, count, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_analyze, fm_analyze_options,
+         (fm_reader *reader, fm_analyzer *const *analyzers, size_t count, const fm_analyze_options *options,
+          fm_error *error),
+         (reader, analyzers, count, options, error));
 
 /*
  * References without an analyzer: the blocks that accesses touch, in order, with the tags of the accesses

@@ -30,8 +30,8 @@
  *   - Handles are opaque, made by …_create or …_open, ended by …_destroy or …_close
  *     (an fm_output by …_commit or …_abandon).
  *   - To end a handle that is NULL is to do nothing. Every other call that returns an fm_status and is given
- *     NULL where it takes a handle, a profile, an attribution or a model fails with FM_E_ARGUMENT and has done
- *     nothing, but where its description says what NULL means. Calls that return no fm_status have no way to
+ *     NULL where it takes a handle, a profile, an attribution or a model fails with FM_E_ARGUMENT and has
+ * done nothing, but where its description says what NULL means. Calls that return no fm_status have no way to
  *     say it, and must not be given NULL; nor must any call for the place of a result. options NULL are those
  *     of which every member is 0.
  *   - Reasons name members of options (fm_reader_options.format, csv_key); fathom shows its own options then.
@@ -49,7 +49,7 @@
  * program that was compiled before keeps working, and says nothing about versions: the sizes that it was
  * compiled with travel by themselves. fm_reader_open, say, is an inline function that hands
  * sizeof(fm_reader_options) to fm_reader_open_sized, which is what the library exports (so does zlib with
- * deflateInit and deflateInit_).
+ * deflateInit and deflateInit_). FM_SIZED in status.h declares the two.
  *   - An older program's options lack the newest members: they are 0, which means what was done before
  *     they existed. Of results it gets the members it knows.
  *   - A newer program's options may have members that the library does not know. Where one is not 0, the
@@ -57,7 +57,7 @@
  *     are 0.
  * A member for the size would have had to be set by every caller, and forgotten by some; with the size as
  * an argument there is nothing to forget, and options are `= {0}` or designated initialisers as ever.
- * Languages without inline functions call what ends in _sized, with the size of the struct they have.
+ * Languages without inline functions call what ends in _sized; the size of the struct they have comes first.
  * Structs that only the library allocates (fm_profile, fm_attribution, fm_model, rows of tables) grow at
  * their ends as well. All others lie in arrays or in other structs, or are part of every call (fm_error,
  * fm_batch, fm_cache, …): their layout stays for as long as the SONAME (docs/LIBRARY.md).

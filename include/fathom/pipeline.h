@@ -48,13 +48,9 @@ typedef struct fm_pipeline_options {
 
 typedef struct fm_pipeline fm_pipeline;
 
-FM_API fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_options *options,
-                                          size_t options_size, fm_error *error);
-static inline fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options,
-                                           fm_error *error)
-{
-    return fm_pipeline_create_sized(pipeline, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_pipeline_create, fm_pipeline_options,
+         (fm_pipeline **pipeline, const fm_pipeline_options *options, fm_error *error),
+         (pipeline, options, error));
 /* Late references of this analyzer, from this range on, are told. To be called before it is fed. */
 FM_API fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
                                          fm_error *error);

@@ -64,13 +64,9 @@ typedef struct fm_samples_options {
     const char *method;
 } fm_samples_options;
 typedef struct fm_samples fm_samples;
-FM_API fm_status fm_samples_create_sized(fm_samples **samples, const fm_samples_options *options,
-                                         size_t options_size, fm_error *error);
-static inline fm_status fm_samples_create(fm_samples **samples, const fm_samples_options *options,
-                                          fm_error *error)
-{
-    return fm_samples_create_sized(samples, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_samples_create, fm_samples_options,
+         (fm_samples **samples, const fm_samples_options *options, fm_error *error),
+         (samples, options, error));
 FM_API void fm_samples_destroy(fm_samples *samples); /* NULL is fine */
 
 /* A thread, with all references that it made: counted, or estimated. *thread: its number, from 0 on. The
@@ -102,12 +98,8 @@ typedef struct fm_burst {
     const fm_burst_reuse *found, *cut;
 } fm_burst;
 /* Its number, from 1 on, is that of the call: fm_samples_bursts after it. */
-FM_API fm_status fm_samples_add_burst_sized(fm_samples *samples, const fm_burst *burst, size_t burst_size,
-                                            fm_error *error);
-static inline fm_status fm_samples_add_burst(fm_samples *samples, const fm_burst *burst, fm_error *error)
-{
-    return fm_samples_add_burst_sized(samples, burst, sizeof *burst, error);
-}
+FM_SIZED(fm_status, fm_samples_add_burst, fm_burst,
+         (fm_samples *samples, const fm_burst *burst, fm_error *error), (samples, burst, error));
 
 typedef enum fm_sample_watch_end {
     FM_WATCH_USED = 0,     /* its block was used again */
@@ -141,13 +133,8 @@ typedef struct fm_sample_watch {
                        armed are those of the sample; from and burst are 0 */
 } fm_sample_watch;
 /* In any order. */
-FM_API fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_sample_watch *watch,
-                                            size_t watch_size, fm_error *error);
-static inline fm_status fm_samples_add_watch(fm_samples *samples, const fm_sample_watch *watch,
-                                             fm_error *error)
-{
-    return fm_samples_add_watch_sized(samples, watch, sizeof *watch, error);
-}
+FM_SIZED(fm_status, fm_samples_add_watch, fm_sample_watch,
+         (fm_samples *samples, const fm_sample_watch *watch, fm_error *error), (samples, watch, error));
 
 /* How many there are: bursts, and watches, armed or not. */
 FM_API uint64_t fm_samples_bursts(const fm_samples *samples);
@@ -232,14 +219,10 @@ typedef struct fm_estimate {
     size_t late_pair_count;
     fm_pair_estimate *late_pairs;
 } fm_estimate;
-FM_API fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
-                                          const fm_estimate_options *options, size_t options_size,
-                                          fm_error *error);
-static inline fm_status fm_estimate_create(fm_estimate **estimate, const fm_samples *samples,
-                                           const fm_estimate_options *options, fm_error *error)
-{
-    return fm_estimate_create_sized(estimate, samples, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_estimate_create, fm_estimate_options,
+         (fm_estimate **estimate, const fm_samples *samples, const fm_estimate_options *options,
+          fm_error *error),
+         (estimate, samples, options, error));
 /* Tells an attribution how sure its late pairs are; map[tag] is the index of a tag's site, as for
  * fm_attribution_add_pairs. */
 FM_API fm_status fm_estimate_tell_errors(const fm_estimate *estimate, fm_attribution *attribution,
@@ -272,14 +255,9 @@ typedef struct fm_virtual_sampler_options {
 } fm_virtual_sampler_options;
 enum { FM_MOST_REGISTERS = 16 };
 typedef struct fm_virtual_sampler fm_virtual_sampler;
-FM_API fm_status fm_virtual_sampler_create_sized(fm_virtual_sampler **sampler,
-                                                 const fm_virtual_sampler_options *options,
-                                                 size_t options_size, fm_error *error);
-static inline fm_status fm_virtual_sampler_create(fm_virtual_sampler **sampler,
-                                                  const fm_virtual_sampler_options *options, fm_error *error)
-{
-    return fm_virtual_sampler_create_sized(sampler, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_virtual_sampler_create, fm_virtual_sampler_options,
+         (fm_virtual_sampler **sampler, const fm_virtual_sampler_options *options, fm_error *error),
+         (sampler, options, error));
 FM_API void fm_virtual_sampler_destroy(fm_virtual_sampler *sampler); /* NULL is fine */
 /* Blocks of references in order, and tags of the code that made them (NULL: not known). */
 FM_API fm_status fm_virtual_sampler_feed(fm_virtual_sampler *sampler, const uint64_t *blocks,

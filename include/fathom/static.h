@@ -41,13 +41,9 @@ typedef struct fm_region_options {
     uint64_t most_memory; /* bytes; 0: 4 GiB, or three quarters of what is free where that is less */
 } fm_region_options;
 
-FM_API fm_status fm_region_open_sized(fm_region **region, const char *path, const fm_region_options *options,
-                                      size_t options_size, fm_error *error);
-static inline fm_status fm_region_open(fm_region **region, const char *path, const fm_region_options *options,
-                                       fm_error *error)
-{
-    return fm_region_open_sized(region, path, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_region_open, fm_region_options,
+         (fm_region **region, const char *path, const fm_region_options *options, fm_error *error),
+         (region, path, options, error));
 FM_API void fm_region_destroy(fm_region *region); /* NULL is fine */
 /* Its text form. */
 FM_API fm_status fm_region_write(const fm_region *region, FILE *stream, fm_error *error);
@@ -146,13 +142,9 @@ typedef struct fm_static_options {
  * its loops run. All parameters have values. profile->kernel says how sure it is: "exact" (counted),
  * "reconstructed, checked", or "sampled", with a band.
  */
-FM_API fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
-                                         size_t options_size, fm_profile **profile, fm_error *error);
-static inline fm_status fm_region_profile(const fm_region *region, const fm_static_options *options,
-                                          fm_profile **profile, fm_error *error)
-{
-    return fm_region_profile_sized(region, options, sizeof *options, profile, error);
-}
+FM_SIZED(fm_status, fm_region_profile, fm_static_options,
+         (const fm_region *region, const fm_static_options *options, fm_profile **profile, fm_error *error),
+         (region, options, profile, error));
 /*
  * Misses of caches with sets (block number modulo sets) that replace in each set the block unused longest.
  * Exact for the addresses that the arrays have in fm_region_walk; others may have other conflicts. Of each
@@ -160,14 +152,10 @@ static inline fm_status fm_region_profile(const fm_region *region, const fm_stat
  * one; of more, the distances within a set are reconstructed or sampled. options: granularity, layout,
  * limit_seconds, samples, seed and method, which may also be "walk".
  */
-FM_API fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_options *options,
-                                            size_t options_size, fm_set_misses *caches, size_t count,
-                                            fm_error *error);
-static inline fm_status fm_region_set_misses(const fm_region *region, const fm_static_options *options,
-                                             fm_set_misses *caches, size_t count, fm_error *error)
-{
-    return fm_region_set_misses_sized(region, options, sizeof *options, caches, count, error);
-}
+FM_SIZED(fm_status, fm_region_set_misses, fm_static_options,
+         (const fm_region *region, const fm_static_options *options, fm_set_misses *caches, size_t count,
+          fm_error *error),
+         (region, options, caches, count, error));
 /* Where an array begins, and its name; by its number in the region's text. FM_E_ARGUMENT: there are fewer. */
 FM_API fm_status fm_region_array_at(const fm_region *region, uint64_t granularity, fm_layout layout,
                                     size_t index, const char **name, uint64_t *address, fm_error *error);
@@ -191,13 +179,10 @@ typedef struct fm_symbolic_options {
     double limit_seconds;      /* 0: 60 */
 } fm_symbolic_options;
 /* FM_E_LIMIT: not found in time; FM_E_UNSUPPORTED: there are none, with the reason. */
-FM_API fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_options *options,
-                                          size_t options_size, fm_symbolic **symbolic, fm_error *error);
-static inline fm_status fm_region_symbolic(const fm_region *region, const fm_symbolic_options *options,
-                                           fm_symbolic **symbolic, fm_error *error)
-{
-    return fm_region_symbolic_sized(region, options, sizeof *options, symbolic, error);
-}
+FM_SIZED(fm_status, fm_region_symbolic, fm_symbolic_options,
+         (const fm_region *region, const fm_symbolic_options *options, fm_symbolic **symbolic,
+          fm_error *error),
+         (region, options, symbolic, error));
 FM_API void fm_symbolic_destroy(fm_symbolic *symbolic); /* NULL is fine */
 
 /* An open parameter, and the values that the formulas are right for: least, least + modulus, … most. */
@@ -217,13 +202,9 @@ typedef struct fm_symbolic_values {
 } fm_symbolic_values;
 /* FM_E_ARGUMENT: a value is not among those that the formulas are right for; FM_E_LIMIT: a number is too
  * large, or it would take too long. */
-FM_API fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t *values,
-                                            fm_symbolic_values *result, size_t result_size, fm_error *error);
-static inline fm_status fm_symbolic_evaluate(const fm_symbolic *symbolic, const int64_t *values,
-                                             fm_symbolic_values *result, fm_error *error)
-{
-    return fm_symbolic_evaluate_sized(symbolic, values, result, sizeof *result, error);
-}
+FM_SIZED(fm_status, fm_symbolic_evaluate, fm_symbolic_values,
+         (const fm_symbolic *symbolic, const int64_t *values, fm_symbolic_values *result, fm_error *error),
+         (symbolic, values, result, error));
 
 /*
  * One of the formulas for people: its name ("loads", "misses of 32768 bytes"), and a polynomial that is right

@@ -232,8 +232,8 @@ static fm_status analyze(analysis *self, fm_error *error)
     return self->out_of_order ? begin_anew(self, error) : status;
 }
 
-fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
-                           const fm_analyze_options *given, size_t given_size, fm_error *error)
+fm_status fm_analyze_sized(size_t given_size, fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
+                           const fm_analyze_options *given, fm_error *error)
 {
     FM_REQUIRE(reader, error);
     analysis self = {.reader = reader, .count = count};

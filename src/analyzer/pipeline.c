@@ -243,8 +243,8 @@ static void *prepare_all(void *context)
 
 /* ---- in the caller's ---- */
 
-fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_options *given,
-                                   size_t given_size, fm_error *error)
+fm_status fm_pipeline_create_sized(size_t given_size, fm_pipeline **pipeline,
+                                   const fm_pipeline_options *given, fm_error *error)
 {
     fm_pipeline_options known;
     const fm_pipeline_options *options = &known;

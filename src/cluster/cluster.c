@@ -351,8 +351,8 @@ static fm_status analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_pr
     return status;
 }
 
-fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *given, size_t given_size,
-                                   size_t reading_size, size_t listener_size, fm_profile **profiles,
+fm_status fm_cluster_analyze_sized(size_t given_size, size_t reading_size, size_t listener_size,
+                                   fm_cluster *cluster, const fm_cluster_work *given, fm_profile **profiles,
                                    bool *memory_addresses, fm_error *error)
 {
     FM_REQUIRE(cluster, error);

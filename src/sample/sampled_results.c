@@ -38,7 +38,7 @@ static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
     }
 }
 
-void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state, size_t state_size)
+void fm_sampled_run_state_get_sized(size_t state_size, fm_sampled_run *run, fm_sampled_run_state *state)
 {
     fm_sampled_run_state now = {
         .seconds = run->ended ? run->seconds : fm_now() - run->watch.started,
@@ -120,8 +120,8 @@ static uint64_t understood(const fm_sampled_thread *thread)
     return count;
 }
 
-void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
-                                      fm_sampled_run_process *process, size_t process_size)
+void fm_sampled_run_process_get_sized(size_t process_size, const fm_sampled_run *run, size_t index,
+                                      fm_sampled_run_process *process)
 {
     fm_sampled_run_process known = {0};
     uint32_t trouble = 0;
@@ -297,8 +297,8 @@ static fm_status tell_rates(const fm_sampled_run *run, fm_profile *profile, fm_e
         limited, limited == 1 ? " was" : "s were", run->context.ceiling);
 }
 
-fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity, size_t process,
-                                        const fm_estimate_options *given, size_t given_size,
+fm_status fm_sampled_run_estimate_sized(size_t given_size, fm_sampled_run *run, size_t granularity,
+                                        size_t process, const fm_estimate_options *given,
                                         fm_estimate **estimate, fm_error *error)
 {
     *estimate = NULL;

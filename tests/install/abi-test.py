@@ -142,14 +142,14 @@ class Interface:
             elif entry.tag == "enumeration_type" and any(child.name().startswith("FM_") for child in entry.children):
                 self.enums += enum_lines(entry)
         self.macros = sorted("macro " + line[8:] for line in run(*flags, "-dM", "-E", source).splitlines()
-                             if re.match(r"#define FM_(?!VERSION|API)", line))
+                             if re.match(r"#define FM_(?!VERSION|API|SIZED|LIST|RETURN)", line))
 
     def sized(self, const):
         """Structs whose sizes travel with calls: as options (const), or as results."""
         found = {"fm_cluster_listener"} if const else set()  # a member of fm_cluster_work, which has its size too
-        for parameters in re.findall(r"\w+_sized\(([^;{]*)\);", self.headers):
-            for constant, struct, name in re.findall(r"(const )?(fm_\w+) \*(\w+)", parameters):
-                if "size_t %s_size" % name in parameters and bool(constant) == const:
+        for declared in re.findall(r"\bFM_SIZED(?:_BY)?\(([^;{]*)\);", self.headers):
+            for constant, struct in re.findall(r"(const )?(fm_\w+) \*\w+", declared):
+                if re.search(r"^\w+, \w+, %s,|sizeof\(%s\)" % (struct, struct), declared) and bool(constant) == const:
                     found.add(struct)
         return found
 

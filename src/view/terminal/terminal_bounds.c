@@ -100,8 +100,8 @@ static void write_resources(FILE *out, const fm_bounds_part *whole, const fm_vie
     }
 }
 
-void fm_view_bounds_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
-                          size_t given_size)
+void fm_view_bounds_sized(size_t given_size, FILE *out, const fm_profile *profile,
+                          const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     const fm_bounds *bounds = profile->bounds;

@@ -29,8 +29,8 @@ fm_cache_fit fm_cache_fit_make(const fm_profile *profile, const fm_cache *cache)
     return fit;
 }
 
-void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                          const fm_view_options *given, size_t given_size)
+void fm_view_caches_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *caches,
+                          size_t count, const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     if (count == 0) return;

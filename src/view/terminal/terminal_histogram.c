@@ -103,8 +103,8 @@ static double longest(const fm_histogram *histogram, uint64_t cold, uint64_t bey
     return (double)most;
 }
 
-void fm_view_histogram_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
-                             size_t given_size)
+void fm_view_histogram_sized(size_t given_size, FILE *out, const fm_profile *profile,
+                             const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     unsigned width = options->width ? options->width : 80;

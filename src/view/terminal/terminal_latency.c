@@ -79,8 +79,8 @@ static void write_levels(FILE *out, const fm_site_latency *of)
     }
 }
 
-void fm_view_latencies_sized(FILE *out, const fm_attribution *attribution, size_t most,
-                             const fm_view_options *given, size_t given_size)
+void fm_view_latencies_sized(size_t given_size, FILE *out, const fm_attribution *attribution, size_t most,
+                             const fm_view_options *given)
 {
     const fm_view_options options = fm_text_options(given, given_size);
     size_t count = 0;

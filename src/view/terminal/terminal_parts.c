@@ -175,8 +175,8 @@ static void write_parts(const parts_table *table, const fm_profile *whole, unsig
     tree_clear(&tree);
 }
 
-void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                         const fm_view_options *given, size_t given_size)
+void fm_view_parts_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *caches,
+                         size_t count, const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     if (profile->part_count == 0) return;

@@ -84,8 +84,8 @@ static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled
     putc('\n', out);
 }
 
-void fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_sampled_facts *given_facts,
-                           size_t facts_size, const fm_view_options *given, size_t given_size)
+void fm_view_sampled_sized(size_t facts_size, size_t given_size, FILE *out, const fm_profile *profile,
+                           const fm_sampled_facts *given_facts, const fm_view_options *given)
 {
     const fm_view_options options = fm_text_options(given, given_size);
     fm_sampled_facts facts = {0};
