@@ -10,8 +10,7 @@
  *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
  */
 #define _GNU_SOURCE
-#include "engine/gpu/gpu_loader.h"
-#include "engine/gpu/gpu_state.h"
+#include "engine/gpu/gpu.h"
 #include "oracle/engine_run.h"
 #include "oracle/gpu_stand_in.h"
 

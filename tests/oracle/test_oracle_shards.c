@@ -7,8 +7,7 @@
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
-#include "engine/sampled/block_sample.h"
-#include "engine/sampled/distinct_sketch.h"
+#include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>

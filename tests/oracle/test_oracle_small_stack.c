@@ -6,8 +6,7 @@
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
-#include "engine/sampled/exact_below.h"
-#include "engine/sampled/sampled_part.h"
+#include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_seen_set.c - the bounded memory of blocks against a plain array, at its edges and past its limit. */
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 #include "oracle/trace_recipe.h"
 
 #include <setjmp.h>

@@ -5,7 +5,7 @@
  * tests/oracle.)
  */
 #include "engine/exact/exact_kernels.h"
-#include "engine/sampled/block_sample.h"
+#include "engine/sampled/sampled.h"
 
 #include <fathom/analyzer.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_block_table.c - the hash table of `exact` against a plain array of (key, position, time). */
-#include "engine/block_table.h"
+#include "engine/engine_tables.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,6 @@
  * test_engine_option.c - options of single engines: their tables are sound, texts are read as they say, and
  * what is wrong is refused with the names of engine and option.
  */
-#include "engine/engine_option.h"
-
 #include "engine/engine.h"
 
 #include <fathom/fathom.h>

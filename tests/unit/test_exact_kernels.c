@@ -3,8 +3,8 @@
  * test_exact_kernels.c - every instruction set's kernels against a bitmap counted bit by bit, and the
  * recency window across regions and restarts. (Whole engines are compared in tests/oracle.)
  */
+#include "engine/engine.h"
 #include "engine/exact/exact_kernels.h"
-#include "engine/tally.h"
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>

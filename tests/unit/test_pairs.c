@@ -3,8 +3,8 @@
  * test_pairs.c - the counters of attribution: ranges of distances against a linear search, the table of
  * pairs against sorting, for every instruction set; growth, order, limits and the spread of the hash.
  */
+#include "engine/engine.h"
 #include "engine/exact/exact_kernels.h"
-#include "engine/pairs.h"
 
 #include <fathom/analyzer.h>
 #include <setjmp.h>
