@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_table.c - base/table.h against arrays that are looked through: numbers in the order of appearance,
  * what follows a key, keys of any length, and entries that are forgotten. */
+#include "case.h"
+
 #include "base/table.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { KEYS = 5000 };
 
@@ -19,9 +16,8 @@ static fm_key key_of(uint32_t i)
     return (fm_key){i % 10, i / 10 % 10, i / 100};
 }
 
-static void keys_keep_their_numbers(void **state)
+CASE(keys_keep_their_numbers)
 {
-    (void)state;
     fm_table table = FM_TABLE_OF(fm_key);
     fm_key key = {1, 2, 3};
     assert_int_equal(fm_table_look_up(&table, &key), FM_KEY_NONE);
@@ -59,9 +55,8 @@ typedef struct edge {
     double sum;
 } edge;
 
-static void values_follow_their_keys(void **state)
+CASE(values_follow_their_keys)
 {
-    (void)state;
     fm_table edges = FM_TABLE(edge, node);
     for (uint32_t round = 1; round <= 3; round++)
         for (uint32_t i = 0; i < KEYS; i++) {
@@ -79,9 +74,8 @@ static void values_follow_their_keys(void **state)
     fm_table_clear(&edges);
 }
 
-static void bytes_are_told_apart_by_all_of_them(void **state)
+CASE(bytes_are_told_apart_by_all_of_them)
 {
-    (void)state;
     static char texts[KEYS][16];
     fm_table table = FM_TABLE_OF_BYTES(fm_bytes);
     for (uint32_t i = 0; i < KEYS; i++) {
@@ -101,9 +95,8 @@ static void bytes_are_told_apart_by_all_of_them(void **state)
     fm_table_clear(&table);
 }
 
-static void the_last_ones_can_be_forgotten(void **state)
+CASE(the_last_ones_can_be_forgotten)
 {
-    (void)state;
     fm_table table = FM_TABLE_OF(uint32_t);
     for (uint32_t i = 0; i < KEYS; i++) assert_int_equal(fm_table_add(&table, &i), i);
     fm_table_truncate(&table, KEYS + 1);
@@ -115,15 +108,4 @@ static void the_last_ones_can_be_forgotten(void **state)
     fm_table_truncate(&table, 0);
     for (uint32_t i = 0; i < KEYS; i++) assert_null(fm_table_find(&table, &i));
     fm_table_clear(&table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_keep_their_numbers),
-        cmocka_unit_test(values_follow_their_keys),
-        cmocka_unit_test(bytes_are_told_apart_by_all_of_them),
-        cmocka_unit_test(the_last_ones_can_be_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
