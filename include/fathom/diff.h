@@ -42,20 +42,6 @@ FM_SIZED(fm_status, fm_diff_create, fm_diff_options,
 FM_API void fm_diff_destroy(fm_diff *diff); /* NULL is fine */
 
 /*
- * Why the two cannot be compared, one after the other; false: there is no reason of that number. Where there
- * is one, the views say so instead of better or worse, and every condition holds. kind and text may be NULL.
- *
- *     end         the program ended in another way: exit status, signal
- *     incomplete  one is a profile of a part of its input
- *     empty       one has no references
- *     watched     other references were asked for: a function, a region, loads, a limit
- *     collector   other ways of collecting, which see other code: valgrind, compiler, sampling, source code
- *     engine      one is exact or has a band, and the other is an approximation that promises nothing
- */
-FM_API bool fm_diff_incomparable(const fm_diff *diff, size_t number, const char **kind, char *text,
-                                 size_t size);
-
-/*
  * Whether a condition holds, for those that are to fail when something gets worse. Conditions are kept, and
  * shown by the views below.
  *

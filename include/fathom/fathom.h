@@ -23,6 +23,8 @@
  *     view.h       for people: terminal, CSV, JSON, HTML
  *     diff.h       two profiles, before and after a change
  *
+ * Parts for experts, which may change with every version, are in experimental.h.
+ *
  * Whatever goes into a file appears under its name only when it is whole (output.h).
  *
  * Conventions that hold everywhere:
@@ -38,7 +40,7 @@
  *   - Distances, counts, addresses and sizes are uint64_t; every value of a key is an ordinary one,
  *     0 and 2^64−1 among them. A first touch has the distance FM_COLD.
  *   - The library never prints, exits or aborts. Only in a cluster does fm_cluster_abort end all
- *     ranks, and so does MPI where it fails itself (cluster.h).
+ *     ranks, and so does MPI where it fails itself (experimental/cluster.h).
  *   - It keeps no state outside its handles; handles are independent of each other. Only signals are
  *     the process's, so that it has one collection at a time (collect.h).
  *   - It starts no thread unless asked to: by read_ahead or `threads` in options, or by an engine that
@@ -67,17 +69,14 @@
 
 #include <fathom/analyzer.h>
 #include <fathom/attribution.h>
-#include <fathom/cluster.h>
 #include <fathom/collect.h>
 #include <fathom/diff.h>
 #include <fathom/engines.h>
-#include <fathom/file_kind.h>
 #include <fathom/generate.h>
 #include <fathom/machine.h>
 #include <fathom/model.h>
 #include <fathom/output.h>
 #include <fathom/phases.h>
-#include <fathom/pipeline.h>
 #include <fathom/predict.h>
 #include <fathom/profile.h>
 #include <fathom/sample.h>

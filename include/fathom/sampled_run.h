@@ -144,13 +144,10 @@ FM_API size_t fm_sampled_run_processes(const fm_sampled_run *run);
 FM_SIZED(void, fm_sampled_run_process_get, fm_sampled_run_process,
          (const fm_sampled_run *run, size_t index, fm_sampled_run_process *process), (run, index, process));
 
-/* What was observed, at one of the granularities: of a process, or of all. When it has ended. Once for each.
- * Tags of code are the same in all of them. */
+/* What was observed, at one of the granularities, of a process or of all, and estimated (sample.h). When it
+ * has ended; once for each. Tags of code are the same in all of them. Of the options, codes, groups and
+ * tag_count are filled in, and reach where it is 0; data objects are told where there are edges. */
 #define FM_SAMPLED_RUN_ALL SIZE_MAX
-FM_API fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process,
-                                     fm_samples **samples, fm_error *error);
-/* The same, estimated (sample.h). Of the options, codes, groups and tag_count are filled in, and reach where
- * it is 0; data objects are told where there are edges. */
 FM_SIZED(fm_status, fm_sampled_run_estimate, fm_estimate_options,
          (fm_sampled_run *run, size_t granularity, size_t process, const fm_estimate_options *options,
           fm_estimate **estimate, fm_error *error),

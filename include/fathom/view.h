@@ -106,7 +106,6 @@ FM_SIZED(fm_status, fm_view_verdict, fm_view_options,
          (FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count, fm_by by, size_t most,
           const fm_view_options *options, fm_error *error),
          (out, profile, caches, count, by, most, options, error));
-FM_API size_t fm_verdict_level(const fm_profile *profile, const fm_cache *caches, size_t count);
 
 /* The lines of code that re-use data too late: pairs joined by source line (by site where no line is known),
  * by their misses at a cache of `bytes` (name: what it is called), the `most` largest, with the objects they

@@ -11,7 +11,7 @@
 #include "base/rounds.h"
 #include "base/sized.h"
 
-#include <fathom/pipeline.h>
+#include <fathom/experimental/pipeline.h>
 
 #include <stdio.h>
 #include <stdlib.h>

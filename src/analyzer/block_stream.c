@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/analyzer.h>
+#include <fathom/experimental/pipeline.h>
 #include <stdlib.h>
 
 enum { ROOM = 4096 };

@@ -6,8 +6,6 @@
 #include "analysis_options.h"
 #include "cli.h"
 
-#include <fathom/cluster.h>
-
 typedef struct cli_mpi_options {
     bool mpi;
     const char *shards; /* a pattern of file names; NULL: a single trace */

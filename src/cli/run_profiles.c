@@ -2,8 +2,8 @@
 /*
  * run_profiles.c - feeds what a collection delivers into analyzers and makes profiles of them at the end.
  *
- * The analysis is in threads of its own (fathom/pipeline.h). It knows processes and threads, but not how
- * their references were obtained nor how distances are found.
+ * The analysis is in threads of its own (fathom/experimental/pipeline.h). It knows processes and threads, but
+ * not how their references were obtained nor how distances are found.
  */
 #include "run_profiles.h"
 #include "pass_status.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster.c - see fathom/cluster.h: ranks join, agree on what they are going to do, and put the profile
- * together.
+ * cluster.c - see fathom/experimental/cluster.h: ranks join, agree on what they are going to do, and put the
+ * profile together.
  */
 #include "cluster/cluster_work.h"
 #include "cluster/mpi_module.h"

@@ -10,7 +10,7 @@
 #include "base/rounds.h"
 #include "cluster/team.h"
 
-#include <fathom/cluster.h>
+#include <fathom/experimental/cluster.h>
 
 struct fm_cluster {
     fm_transport *transport;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_internal.h - what the parts of the estimators share (fathom/sample.h). Internal.
+ * sample_internal.h - what the parts of the estimators share (fathom/experimental/observations.h). Internal.
  *
  *     sample_observations.c  bursts and watches as they were told
  *     sample_items.c         the same in the order of time distances, each with its weight
@@ -16,7 +16,7 @@
 #ifndef FATHOM_MODEL_SAMPLE_INTERNAL_H
 #define FATHOM_MODEL_SAMPLE_INTERNAL_H
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 
 /* ---- observations ---- */
 

@@ -6,7 +6,7 @@
 #ifndef FATHOM_MODEL_SAMPLE_LIMITS_H
 #define FATHOM_MODEL_SAMPLE_LIMITS_H
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 
 /*
  * Of an estimated profile, before code is told apart: there are at most blocks_most distinct blocks, so that

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pmu_observations.c - what counters sampled of a thread becomes observations (fathom/sample.h): each sampled
- * access is a watch, or one that was not armed. Positions are counted, so nothing has to be inferred: but
- * with a function (--function), outside of which counters go on. Which samples are inside says how many
- * accesses are, between two samples as many as the two together say: all, half, or none.
+ * pmu_observations.c - what counters sampled of a thread becomes observations
+ * (fathom/experimental/observations.h): each sampled access is a watch, or one that was not armed. Positions
+ * are counted, so nothing has to be inferred: but with a function (--function), outside of which counters go
+ * on. Which samples are inside says how many accesses are, between two samples as many as the two together
+ * say: all, half, or none.
  */
 #include "sample/pmu_source.h"
 #include "sample/sampled_thread.h"
@@ -11,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 #include <stdlib.h>
 
 enum { ARMED_BITS = 40, KEPT_BITS = 31 }; /* of probabilities (collect/reservoir.h) */

@@ -15,7 +15,7 @@
 #include "sample/sample_memory.h"
 #include "sample/sampled_code.h"
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 
 /* What uses are counted for. */
 typedef struct fm_sampled_object {

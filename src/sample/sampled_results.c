@@ -167,11 +167,10 @@ static double mean_rate(const fm_sampled_run *run)
     return nanoseconds > 0 ? accesses / nanoseconds : 1;
 }
 
-fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
-                              fm_error *error)
+static fm_status take_observations(fm_sampled_run *run, size_t granularity, size_t process,
+                                   fm_samples **samples, fm_error *error)
 {
     *samples = NULL;
-    FM_REQUIRE(run, error);
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
     fm_status status = fm_sampled_samples_create(samples, UINT64_C(1) << run->context.shifts[granularity],
@@ -309,7 +308,7 @@ fm_status fm_sampled_run_estimate_sized(size_t given_size, fm_sampled_run *run, 
     fm_samples *samples = NULL;
     fm_status status =
         fm_sized_read(&options, sizeof options, given, given_size, "fm_estimate_options", error);
-    if (status == FM_OK) status = fm_sampled_run_take(run, granularity, process, &samples, error);
+    if (status == FM_OK) status = take_observations(run, granularity, process, &samples, error);
     if (status == FM_OK) status = tell_tags(run, &options, error);
     if (options.reach == 0 && !run->context.counters) options.reach = BELIEVED_FROM;
     if (status == FM_OK) set_limits(run, granularity, process, &options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sampled_thread.h - one thread of a sampled program: takes its records out of its lane, and keeps what they
- * say until the end. Then all of it becomes observations (fathom/sample.h).
+ * say until the end. Then all of it becomes observations (fathom/experimental/observations.h).
  *
  * Positions of bursts and watches are worked out from the thread's own processor time and the rates of
  * accesses that were counted in between: A(t), the accesses as a function of time.

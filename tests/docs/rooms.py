@@ -63,7 +63,7 @@ class Rooms:
 
     def of(self, path):
         folder, name = os.path.split(path)
-        if folder == "include/fathom":
+        if folder.startswith("include/fathom"):
             return self.owner.get(name) or (path if path in self.may else None)
         while path and path not in self.may:
             path = os.path.dirname(path)

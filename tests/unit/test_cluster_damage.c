@@ -8,7 +8,7 @@
 #include "cluster/cluster_work.h"
 #include "cluster/local_transport.h"
 
-#include <fathom/cluster.h>
+#include <fathom/experimental/cluster.h>
 #include <fathom/model.h>
 #include <pthread.h>
 

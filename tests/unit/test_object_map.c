@@ -12,7 +12,7 @@
 #include "collect/address_ranges.h"
 #include "collect/heap_tree.h"
 #include "collect/object_map_state.h"
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>

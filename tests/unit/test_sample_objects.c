@@ -8,7 +8,7 @@
 #include "sample/sampled_calls.h"
 #include "sample/sampled_objects.h"
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

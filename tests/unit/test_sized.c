@@ -13,7 +13,7 @@
 #include "cluster/local_transport.h"
 #include "collect/collection.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 enum { MORE = 24, KEYS = 1000, PERIOD = 10 };
 
@@ -433,7 +433,7 @@ CASE(results_are_taken_back)
             size_t length;
             FILE *out = open_memstream(&texts[i], &length);
             assert_non_null(out);
-            (json ? fm_view_comparison_json_sized : fm_view_comparison_sized)(out, given[i], sizes[i], "a",
+            (json ? fm_view_comparison_json_sized : fm_view_comparison_sized)(sizes[i], out, given[i], "a",
                                                                               "b");
             assert_int_equal(fclose(out), 0);
         }

@@ -8,6 +8,7 @@
 
 #include "static/region/region_text.h"
 
+#include <fathom/experimental/region_formulas.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "static/symbolic/formula.h"
 #include "static/symbolic/open_region.h"
 
-#include <fathom/static.h>
+#include <fathom/experimental/region_formulas.h>
 
 /* The first formulas; then the hits of each cache. */
 enum {

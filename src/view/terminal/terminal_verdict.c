@@ -16,7 +16,7 @@
  * Numbers are those of code_groups.c and the model; this file only lays them out. No line is wider than the
  * terminal.
  */
-#include <fathom/view.h>
+#include <fathom/experimental/verdicts.h>
 
 #include "base/error.h"
 #include "base/memory.h"

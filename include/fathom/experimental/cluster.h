@@ -16,8 +16,8 @@
  *
  * Where MPI itself fails, it ends the job.
  */
-#ifndef FATHOM_PUBLIC_CLUSTER_H
-#define FATHOM_PUBLIC_CLUSTER_H
+#ifndef FATHOM_EXPERIMENTAL_CLUSTER_H
+#define FATHOM_EXPERIMENTAL_CLUSTER_H
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>
