@@ -12,12 +12,12 @@
 /* Numbers are given in order; one far ahead is damage. */
 enum { FIRST_ROOM = 4096, MOST_AHEAD = 1 << 20 };
 
-static fm_status no_memory(fm_error *error)
+static fm_status no_block_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the program's blocks of code");
 }
 
-static bool grow(void **pages, size_t had, size_t wanted, size_t size)
+static bool grow_pages(void **pages, size_t had, size_t wanted, size_t size)
 {
     void *grown =
         *pages ? fm_pages_resize(*pages, had * size, wanted * size) : fm_pages_allocate(wanted * size);
@@ -32,8 +32,8 @@ static bool reserve_numbers(fm_blocks *blocks, size_t needed)
     while (wanted < needed) wanted *= 2;
     if (wanted == blocks->room) return true;
     fm_blocks had = *blocks;
-    if (!grow((void **)&blocks->blocks, had.room, wanted, sizeof *blocks->blocks)) return false;
-    if (!grow((void **)&blocks->details, had.room, wanted, sizeof *blocks->details)) {
+    if (!grow_pages((void **)&blocks->blocks, had.room, wanted, sizeof *blocks->blocks)) return false;
+    if (!grow_pages((void **)&blocks->details, had.room, wanted, sizeof *blocks->details)) {
         void *back = had.room ? fm_pages_resize(blocks->blocks, wanted * sizeof *blocks->blocks,
                                                 had.room * sizeof *blocks->blocks)
                               : NULL;
@@ -56,7 +56,7 @@ static bool reserve_groups(fm_blocks *blocks, size_t needed)
     void *sites = realloc(blocks->sites, wanted * FM_GROUP * sizeof *blocks->sites);
     if (sites) blocks->sites = sites;
     if (!marks || !sites ||
-        !grow((void **)&blocks->groups, blocks->group_room, wanted, sizeof *blocks->groups))
+        !grow_pages((void **)&blocks->groups, blocks->group_room, wanted, sizeof *blocks->groups))
         return false;
     blocks->group_room = wanted;
     return true;
@@ -117,8 +117,8 @@ static uint32_t define_words(fm_block_group *groups, const uint64_t *told, size_
     return words;
 }
 
-static unsigned flags_of(const fm_code *code, const fm_code_map *map, unsigned stated, uint64_t begin,
-                         uint64_t behind)
+static unsigned block_flags(const fm_code *code, const fm_code_map *map, unsigned stated, uint64_t begin,
+                            uint64_t behind)
 {
     unsigned flags = stated | FM_BLOCK_KNOWN;
     if (!code->function) return flags;
@@ -143,7 +143,7 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
         return fm_fail(error, FM_E_CORRUPT, NULL, "a block has the number %" PRIu32, number);
     size_t groups = accesses / FM_GROUP + 1; /* at least one, which kernels may read */
     if (!reserve_numbers(blocks, (size_t)number + 1) || !reserve_groups(blocks, blocks->group_count + groups))
-        return no_memory(error);
+        return no_block_memory(error);
     uint32_t group = (uint32_t)blocks->group_count;
     memset(&blocks->groups[group], 0, groups * sizeof *blocks->groups);
     memset(&blocks->marks[group], 0, groups * sizeof *blocks->marks);
@@ -164,7 +164,7 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
     blocks->details[number] = (fm_block_detail){
         .call_behind = behind,
         .count = (uint16_t)accesses,
-        .flags = (uint16_t)flags_of(code, found ? &map : NULL, stated, begin, behind),
+        .flags = (uint16_t)block_flags(code, found ? &map : NULL, stated, begin, behind),
         .path_node = FM_NONE,
         .words = told,
     };

@@ -9,7 +9,7 @@
 #ifndef FATHOM_COLLECT_CODE_H
 #define FATHOM_COLLECT_CODE_H
 
-#include "collect/intern_table.h"
+#include "program/program_tables.h"
 #include "symbols/symbols.h"
 
 #include <fathom/attribution.h>

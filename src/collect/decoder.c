@@ -76,7 +76,7 @@ static fm_status too_short(const stream_record *record, fm_error *error)
                    record->count);
 }
 
-static fm_status no_memory(fm_error *error)
+static fm_status no_record_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for what the program reported");
 }
@@ -154,7 +154,7 @@ static fm_status end_thread(fm_decoder *decoder, uint64_t number)
     return FM_OK;
 }
 
-static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *error)
+static fm_status handle_record(fm_decoder *decoder, stream_record *record, fm_error *error)
 {
     static const uint8_t least[] = {
         [FM_RECORD_DEFINE] = 4,       [FM_RECORD_MODULE] = 8,    [FM_RECORD_THREAD_START] = 4,
@@ -188,14 +188,15 @@ static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *er
     case FM_RECORD_REGION_BEGIN: {
         bool watched = filter->region && strcmp(text_of(record, 0), filter->region) == 0;
         process->region_found |= watched;
-        return fm_thread_region_begin(thread, watched) ? FM_OK : no_memory(error);
+        return fm_thread_region_begin(thread, watched) ? FM_OK : no_record_memory(error);
     }
     case FM_RECORD_REGION_END:
         fm_thread_region_end(thread);
         return FM_OK;
     case FM_RECORD_ENTER:
-        return fm_thread_enter(thread, &process->code, record->words, filter->paths) ? FM_OK
-                                                                                     : no_memory(error);
+        return fm_thread_enter(thread, &process->code, record->words, filter->paths)
+                   ? FM_OK
+                   : no_record_memory(error);
     case FM_RECORD_LEAVE:
         fm_thread_leave(thread);
         return FM_OK;
@@ -203,7 +204,7 @@ static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *er
         fm_thread_unwind(thread, record->words[0]);
         return FM_OK;
     case FM_RECORD_SIGNAL:
-        return fm_thread_signal(thread) ? FM_OK : no_memory(error);
+        return fm_thread_signal(thread) ? FM_OK : no_record_memory(error);
     case FM_RECORD_SIGNAL_END:
         fm_thread_signal_end(thread);
         return FM_OK;
@@ -245,7 +246,7 @@ fm_status fm_decode_record(fm_decoder *decoder, bool *deliver, fm_error *error)
     } else {
         for (size_t i = 0; i < record.count; i++)
             record.words[i] = fm_word(&decoder->words[decoder->at + 1 + i]);
-        fm_status status = handle(decoder, &record, error);
+        fm_status status = handle_record(decoder, &record, error);
         if (status != FM_OK) return status;
     }
     decoder->at += 1 + record.count;

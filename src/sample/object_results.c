@@ -15,9 +15,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/object_map_state.h"
 #include "profile/attribution/attribution_grow.h"
 #include "profile/range_counts.h"
+#include "program/object_map.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef FATHOM_SAMPLE_SAMPLED_CODE_H
 #define FATHOM_SAMPLE_SAMPLED_CODE_H
 
-#include "collect/intern_table.h"
+#include "program/program_tables.h"
 #include "symbols/symbols.h"
 #include "symbols/unwind.h"
 

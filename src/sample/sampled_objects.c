@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/object_map_state.h"
 #include "process/proc_files.h"
+#include "program/object_map.h"
 #include "sample/sampled_stack.h"
 
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 #ifndef FATHOM_SAMPLE_SAMPLED_OBJECTS_H
 #define FATHOM_SAMPLE_SAMPLED_OBJECTS_H
 
-#include "collect/object_map.h"
+#include "program/object_map.h"
 #include "sample/sample_memory.h"
 #include "sample/sampled_code.h"
 

@@ -48,7 +48,7 @@ int main(void)
 
 #else
 
-#include "collect/object_map.h"
+#include "program/object_map.h"
 #include "symbols/symbols.h"
 #include "unit/symbol_programs.h"
 #include <errno.h>

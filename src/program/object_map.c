@@ -10,9 +10,9 @@
  * it falls into the same object as the one before, or into a piece of a stack or variable that was found
  * lately.
  */
+#include "program/object_map.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/object_map_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,7 @@ uint64_t fm_object_map_memory(const fm_object_map *map)
 
 /* ---- what is reported ---- */
 
-static fm_status enqueue(fm_object_map *map, fm_object_event event, fm_error *error)
+static fm_status enqueue_event(fm_object_map *map, fm_object_event event, fm_error *error)
 {
     if (map->done > 0 &&
         map->done >= map->queued / 2) { /* cheap: each is moved once for each that was done */
@@ -154,7 +154,8 @@ fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t addres
         map->context_count = (size_t)context + 1;
     }
     if (size > UINT64_MAX - address) size = UINT64_MAX - address;
-    fm_status status = enqueue(map, (fm_object_event){time, address, size, context, FM_EVENT_ALLOC}, error);
+    fm_status status =
+        enqueue_event(map, (fm_object_event){time, address, size, context, FM_EVENT_ALLOC}, error);
     if (status != FM_OK) return status;
     map->by_context[context].blocks++;
     map->by_context[context].bytes += size;
@@ -163,14 +164,14 @@ fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t addres
 
 fm_status fm_object_map_free(fm_object_map *map, uint64_t time, uint64_t address, fm_error *error)
 {
-    return enqueue(map, (fm_object_event){time, address, 0, 0, FM_EVENT_FREE}, error);
+    return enqueue_event(map, (fm_object_event){time, address, 0, 0, FM_EVENT_FREE}, error);
 }
 
 fm_status fm_object_map_stack(fm_object_map *map, uint64_t time, uint32_t thread, uint64_t low, uint64_t high,
                               fm_error *error)
 {
     if (low >= high) return FM_OK;
-    return enqueue(map, (fm_object_event){time, low, high - low, thread, FM_EVENT_STACK}, error);
+    return enqueue_event(map, (fm_object_event){time, low, high - low, thread, FM_EVENT_STACK}, error);
 }
 
 fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
@@ -182,13 +183,13 @@ fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t numbe
     if (!last || last->local || last->number != number || last->bias != bias || strcmp(last->path, path) != 0)
         if (add_module(map, number, false, path, bias) != 0) return fm_object_map_no_memory(error);
     fm_object_event event = {time, from, to - from, (uint32_t)(map->module_count - 1), FM_EVENT_MODULE};
-    return enqueue(map, event, error);
+    return enqueue_event(map, event, error);
 }
 
 fm_status fm_object_map_unmap(fm_object_map *map, uint64_t time, uint64_t from, uint64_t to, fm_error *error)
 {
     if (from >= to) return FM_OK;
-    return enqueue(map, (fm_object_event){time, from, to - from, 0, FM_EVENT_UNMAP}, error);
+    return enqueue_event(map, (fm_object_event){time, from, to - from, 0, FM_EVENT_UNMAP}, error);
 }
 
 fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
@@ -202,7 +203,8 @@ fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t
         module++;
     if (module == map->module_count && add_module(map, number, true, path, address) != 0)
         return fm_object_map_no_memory(error);
-    return enqueue(map, (fm_object_event){time, address, size, (uint32_t)module, FM_EVENT_LOCAL}, error);
+    return enqueue_event(map, (fm_object_event){time, address, size, (uint32_t)module, FM_EVENT_LOCAL},
+                         error);
 }
 
 /* ---- what takes effect ---- */
@@ -212,14 +214,14 @@ static bool overlaps_last(const fm_object_map *map, uint64_t address, uint64_t s
     return address < map->last_start + map->last_size && map->last_start < address + size;
 }
 
-static void forget(fm_object_map *map)
+static void forget_found(fm_object_map *map)
 {
     map->last_size = 0;
     if (map->found_some) memset(map->found, 0, sizeof map->found);
     map->found_some = false;
 }
 
-static int apply(fm_object_map *map, const fm_object_event *event)
+static int apply_event(fm_object_map *map, const fm_object_event *event)
 {
     uint64_t end = event->address + event->size;
     switch (event->kind) {
@@ -229,7 +231,7 @@ static int apply(fm_object_map *map, const fm_object_event *event)
         if (map->found_some && (fm_address_ranges_touch(&map->data, event->address, end) ||
                                 fm_address_ranges_touch(&map->stacks, event->address, end) ||
                                 fm_address_ranges_touch(&map->locals, event->address, end)))
-            forget(map);
+            forget_found(map);
         if (fm_address_ranges_cut(&map->stacks, event->address, end) != 0 ||
             fm_address_ranges_cut(&map->locals, event->address, end) != 0)
             return -1;
@@ -239,18 +241,18 @@ static int apply(fm_object_map *map, const fm_object_event *event)
         fm_heap_tree_erase(&map->heap, event->address);
         return 0;
     case FM_EVENT_STACK:
-        forget(map);
+        forget_found(map);
         if (fm_address_ranges_cut(&map->locals, event->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->stacks, (fm_address_range){event->address, end, event->value});
     case FM_EVENT_MODULE:
-        forget(map);
+        forget_found(map);
         if (fm_address_ranges_cut(&map->locals, event->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->data, (fm_address_range){event->address, end, event->value});
     case FM_EVENT_UNMAP:
-        forget(map);
+        forget_found(map);
         return fm_address_ranges_cut(&map->data, event->address, end);
     case FM_EVENT_LOCAL:
-        forget(map);
+        forget_found(map);
         if (fm_address_ranges_cut(&map->stacks, event->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->locals, (fm_address_range){event->address, end, event->value});
     }
@@ -261,7 +263,7 @@ static int apply(fm_object_map *map, const fm_object_event *event)
 static inline fm_status catch_up(fm_object_map *map, uint64_t time, fm_error *error)
 {
     while (map->done < map->queued && map->queue[map->done].time <= time) {
-        if (apply(map, &map->queue[map->done]) != 0) return fm_object_map_no_memory(error);
+        if (apply_event(map, &map->queue[map->done]) != 0) return fm_object_map_no_memory(error);
         map->done++;
     }
     return FM_OK;
@@ -270,8 +272,8 @@ static inline fm_status catch_up(fm_object_map *map, uint64_t time, fm_error *er
 /* ---- which object ---- */
 
 /* The object with these marks, made where it is new. 0 (OTHER) when there are too many. */
-static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, const char *name,
-                        uint32_t *index, fm_error *error)
+static fm_status intern_object(fm_object_map *map, const fm_counted_object *wanted, const char *name,
+                               uint32_t *index, fm_error *error)
 {
     fm_key key = {(uint64_t)wanted->kind, wanted->number, wanted->address};
     *index = fm_key_table_find(&map->known, key);
@@ -295,7 +297,7 @@ static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, con
 
 /* What lies in [low, high) belongs to this object. (The caller sees to it that nothing in it comes before.)
  */
-static void remember(fm_object_map *map, uint64_t low, uint64_t high, uint32_t index)
+static void remember_extent(fm_object_map *map, uint64_t low, uint64_t high, uint32_t index)
 {
     map->last_start = low;
     map->last_size = high - low;
@@ -311,7 +313,7 @@ static fm_found_piece *place_of_piece(fm_object_map *map, uint64_t address)
 static void remember_piece(fm_object_map *map, uint64_t address, uint64_t low, uint64_t high, uint32_t index)
 {
     const uint64_t piece = address >> FM_PIECE_SHIFT, begin = piece << FM_PIECE_SHIFT;
-    remember(map, low, high, index);
+    remember_extent(map, low, high, index);
     if (begin < low || high - begin < UINT64_C(1) << FM_PIECE_SHIFT) return;
     *place_of_piece(map, address) = (fm_found_piece){piece + 1, index};
     map->found_some = true;
@@ -357,7 +359,7 @@ static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_addr
         found.address = start;
         found.size = size;
     }
-    fm_status status = intern(map, &found, name, index, error);
+    fm_status status = intern_object(map, &found, name, index, error);
     /* Only as far as the module's data goes: a block or stack elsewhere is not covered by a bad symbol. */
     uint64_t before = address - module->bias - start; /* so much of the variable, or gap, is before it */
     uint64_t low = before < address - range->low ? address - before : range->low;
@@ -379,7 +381,7 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
         /* A program may start threads as long as it runs: those that come late are counted together. */
         const uint32_t thread = range->value <= FM_STACKS_MOST ? range->value : 0;
         fm_counted_object stack = {.kind = FM_OBJECT_STACK, .number = thread};
-        fm_status status = intern(map, &stack, NULL, index, error);
+        fm_status status = intern_object(map, &stack, NULL, index, error);
         remember_piece(map, address, range->low, range->high, *index);
         return status;
     }
@@ -388,13 +390,13 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
         fm_allocations *from = &map->by_context[block.context];
         if (from->object == 0) {
             fm_counted_object heap = {.kind = FM_OBJECT_HEAP, .number = block.context};
-            fm_status status = intern(map, &heap, NULL, &from->object, error);
+            fm_status status = intern_object(map, &heap, NULL, &from->object, error);
             if (status != FM_OK) return status;
         }
         *index = from->object;
         if (!fm_address_ranges_touch(&map->stacks, block.start, block.end) &&
             !fm_address_ranges_touch(&map->locals, block.start, block.end))
-            remember(map, block.start, block.end, *index);
+            remember_extent(map, block.start, block.end, *index);
         return FM_OK;
     }
     range = fm_address_ranges_find(&map->data, address);
