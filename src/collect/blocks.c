@@ -75,13 +75,14 @@ static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *m
     if (marks->size[in] > UINT8_MAX) *plain = false;
     marks->kind[in] = (uint8_t)kind;
     blocks->sites[group * FM_GROUP + in] = address;
-    if (filter->tags) fields->tag[in] = fm_code_site(code, map, address); /* with paths: see fm_blocks_tags */
+    if (filter->tags)
+        fields->tag[in] = fm_program_site(&code->program, map, address); /* with paths: see fm_blocks_tags */
     bool wanted = kind == FM_KIND_LOAD ? filter->loads : filter->stores;
     if (wanted)
         marks->wanted |= (uint8_t)(1U << in);
     else
         *plain = false;
-    if (code->function && fm_code_is_watched(code, map, address) != FM_WATCHED_NOT)
+    if (code->program.function && fm_program_watched(&code->program, map, address) != FM_WATCHED_NOT)
         marks->inlined |= (uint8_t)(1U << in);
 }
 
@@ -121,10 +122,11 @@ static unsigned block_flags(const fm_code *code, const fm_code_map *map, unsigne
                             uint64_t behind)
 {
     unsigned flags = stated | FM_BLOCK_KNOWN;
-    if (!code->function) return flags;
-    if (fm_code_is_watched(code, map, begin) == FM_WATCHED_IN) flags |= FM_BLOCK_WATCHED;
+    if (!code->program.function) return flags;
+    if (fm_program_watched(&code->program, map, begin) == FM_WATCHED_IN) flags |= FM_BLOCK_WATCHED;
     if ((stated & FM_BLOCK_CALLS) && behind &&
-        fm_code_is_watched(code, fm_code_map_at(code, behind - 1), behind - 1) != FM_WATCHED_NOT)
+        fm_program_watched(&code->program, fm_code_map_at(&code->maps, behind - 1), behind - 1) !=
+            FM_WATCHED_NOT)
         flags |= FM_BLOCK_CALL_INSIDE;
     return flags;
 }
@@ -154,7 +156,7 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
         return fm_fail(error, FM_E_CORRUPT, NULL, "accesses of a block share what they cannot");
     uint64_t begin = fm_word(&words[2]), behind = fm_word(&words[3]);
     /* The map is copied: it lies in an array that may grow. */
-    const fm_code_map *found = fm_code_map_numbered(code, (uint32_t)fm_word(&words[1]));
+    const fm_code_map *found = fm_code_map_numbered(&code->maps, (uint32_t)fm_word(&words[1]));
     fm_code_map map = found ? *found : (fm_code_map){0};
     bool plain = !(stated & FM_BLOCK_HAS_SP);
     for (size_t i = 0; i < accesses; i++)
@@ -194,7 +196,7 @@ const uint32_t *fm_blocks_find_tags(fm_blocks *blocks, fm_code *code, uint32_t n
         for (size_t i = 0; i < rounded; i++) {
             size_t group = blocks->blocks[number].group + i / FM_GROUP;
             uint32_t site = i < detail->count ? blocks->groups[group].tag[i % FM_GROUP] : 0;
-            blocks->tags[blocks->tag_count++] = fm_code_tag(code, site, node);
+            blocks->tags[blocks->tag_count++] = fm_program_place(&code->program, site, node);
         }
     }
     detail->path_node = node;

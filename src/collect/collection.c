@@ -153,17 +153,11 @@ static fm_status finish_collection(fm_collection *collection, fm_collected *coll
             !collection->options.region || collection->watch.interrupted || collection->limit_reached;
         bool found = !collection->options.function, several = false;
         for (size_t i = 0; i < collection->process_count; i++) {
-            found |= collection->processes[i]->code.function_found;
+            found |= collection->processes[i]->code.program.function_found;
             region |= collection->processes[i]->region_found;
             several |= collection->processes[i]->threads.seen > 1;
         }
-        if (!found)
-            return fm_fail(
-                error, FM_E_ARGUMENT, NULL,
-                "there is no function '%s' in the program or in any library it used; functions that "
-                "were stripped of their names cannot be found, nor (without debug information) those "
-                "that the compiler inlined",
-                collection->options.function);
+        if (!found) return fm_program_no_function(&collection->processes[0]->code.program, error);
         if (!region)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "the program never came to a FATHOM_BEGIN(\"%s\")",
                            collection->options.region);

@@ -115,9 +115,12 @@ static fm_status process_begins(fm_collection *collection, fm_process *process, 
         if (process->arguments[0]) process->called = fm_program_called(process->arguments[0], program);
     }
     const fm_process *parent = parent_of(collection, process, words[2], words[1]);
-    if (!parent) return FM_OK;
-    if (!process->predecessor) process->parent = parent->index;
-    return words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
+    if (parent && !process->predecessor) process->parent = parent->index;
+    fm_status status = parent && words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
+    if (status == FM_OK && process->called &&
+        !fm_program_call(&process->code.program, process->program, process->called))
+        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a name");
+    return status;
 }
 
 static void add_note(fm_collection *collection, fm_process *process, uint64_t kind, const char *text)

@@ -19,7 +19,7 @@
 
 enum { CONTEXTS_MOST = 1 << 24 };
 
-fm_status fm_object_map_no_memory(fm_error *error)
+static fm_status no_object_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for the account of data objects");
 }
@@ -30,10 +30,10 @@ fm_status fm_object_map_create(fm_object_map **map, fm_error *error)
 {
     *map = NULL;
     fm_object_map *made = fm_calloc(1, sizeof *made);
-    if (!made) return fm_object_map_no_memory(error);
+    if (!made) return no_object_memory(error);
     if (fm_array_reserve((void **)&made->objects, &made->object_capacity, 1, sizeof *made->objects) != 0) {
         free(made);
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     }
     made->objects[0] = (fm_counted_object){.kind = FM_OBJECT_OTHER};
     made->object_count = 1;
@@ -109,7 +109,7 @@ fm_status fm_object_map_clone(fm_object_map **map, const fm_object_map *from, fm
     if (made && copy_into(made, from) != 0) {
         fm_object_map_destroy(made);
         made = NULL;
-        status = fm_object_map_no_memory(error);
+        status = no_object_memory(error);
     }
     *map = made;
     return status;
@@ -136,7 +136,7 @@ static fm_status enqueue_event(fm_object_map *map, fm_object_event event, fm_err
     }
     if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, map->queued + 1, sizeof *map->queue) !=
         0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     map->queue[map->queued++] = event;
     return FM_OK;
 }
@@ -148,7 +148,7 @@ fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t addres
     if (context >= map->context_count) {
         if (fm_array_reserve((void **)&map->by_context, &map->context_capacity, (size_t)context + 1,
                              sizeof *map->by_context) != 0)
-            return fm_object_map_no_memory(error);
+            return no_object_memory(error);
         memset(map->by_context + map->context_count, 0,
                (context + 1 - map->context_count) * sizeof *map->by_context);
         map->context_count = (size_t)context + 1;
@@ -181,7 +181,7 @@ fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t numbe
     /* Data and bss are reported one after the other: one module, one look at its symbols. */
     const fm_data_module *last = map->module_count > 0 ? &map->modules[map->module_count - 1] : NULL;
     if (!last || last->local || last->number != number || last->bias != bias || strcmp(last->path, path) != 0)
-        if (add_module(map, number, false, path, bias) != 0) return fm_object_map_no_memory(error);
+        if (add_module(map, number, false, path, bias) != 0) return no_object_memory(error);
     fm_object_event event = {time, from, to - from, (uint32_t)(map->module_count - 1), FM_EVENT_MODULE};
     return enqueue_event(map, event, error);
 }
@@ -202,7 +202,7 @@ fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t
              map->modules[module].bias == address && strcmp(map->modules[module].path, path) == 0))
         module++;
     if (module == map->module_count && add_module(map, number, true, path, address) != 0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     return enqueue_event(map, (fm_object_event){time, address, size, (uint32_t)module, FM_EVENT_LOCAL},
                          error);
 }
@@ -263,7 +263,7 @@ static int apply_event(fm_object_map *map, const fm_object_event *event)
 static inline fm_status catch_up(fm_object_map *map, uint64_t time, fm_error *error)
 {
     while (map->done < map->queued && map->queue[map->done].time <= time) {
-        if (apply_event(map, &map->queue[map->done]) != 0) return fm_object_map_no_memory(error);
+        if (apply_event(map, &map->queue[map->done]) != 0) return no_object_memory(error);
         map->done++;
     }
     return FM_OK;
@@ -282,13 +282,13 @@ static fm_status intern_object(fm_object_map *map, const fm_counted_object *want
     if (map->object_count >= FM_OBJECTS_MOST) return FM_OK;
     if (fm_array_reserve((void **)&map->objects, &map->object_capacity, map->object_count + 1,
                          sizeof *map->objects) != 0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     fm_counted_object made = *wanted;
     made.name = name ? strdup(name) : NULL;
-    if (name && !made.name) return fm_object_map_no_memory(error);
+    if (name && !made.name) return no_object_memory(error);
     if (fm_key_table_add(&map->known, key, (uint32_t)map->object_count) == FM_KEY_NONE) {
         free(made.name);
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     }
     *index = (uint32_t)map->object_count;
     map->objects[map->object_count++] = made;
@@ -417,7 +417,7 @@ static inline fm_status count_one(fm_object_map *map, uint64_t address, const fm
         if (status != FM_OK) return status;
     }
     if (fm_object_counts_add(&map->counts, index, late->tag, late->range & 255) != 0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     return FM_OK;
 }
 
@@ -471,7 +471,7 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
     }
     if (count > UINT32_MAX ||
         fm_array_reserve((void **)&map->order, &map->order_capacity, 2 * count, sizeof *map->order) != 0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     for (size_t i = 0; i < count; i++) map->order[i] = (uint64_t)late[i].index << 32 | i;
     const uint64_t *order = sort_by_index(map->order, map->order + count, count, largest);
     for (size_t i = 0; i < count && status == FM_OK; i++) {

@@ -75,7 +75,7 @@ uint64_t fm_object_map_memory(const fm_object_map *map);
 
 /* ---- what the map holds ---- */
 
-/* What object_map.c keeps and object_describe.c reads. */
+/* What object_map.c keeps and attribution_maker.c reads. */
 
 typedef enum fm_object_event_kind {
     FM_EVENT_ALLOC,
@@ -150,9 +150,10 @@ struct fm_object_map {
     size_t order_capacity;
 };
 
-fm_status fm_object_map_no_memory(fm_error *error);
-/* object_describe.c: late references of tags that have no site are by one site that stands for all unknown
- * code. */
-fm_status fm_object_unknown_site(fm_attribution *attribution, uint32_t *site, fm_error *error);
+/* attribution_maker.c: what is known of an object by itself, whose number is that of a module behind the
+ * first.
+ */
+fm_status fm_counted_object_describe(const fm_counted_object *from, size_t first_module, fm_attribution *of,
+                                     fm_object *to, fm_error *error);
 
 #endif
