@@ -11,7 +11,7 @@
 #ifndef FATHOM_PROGRAM_OBJECT_MAP_H
 #define FATHOM_PROGRAM_OBJECT_MAP_H
 
-#include "base/key_table.h"
+#include "base/table.h"
 #include "program/program_tables.h"
 #include "symbols/symbols.h"
 
@@ -128,6 +128,11 @@ typedef struct fm_found_piece {
     uint32_t object;
 } fm_found_piece;
 
+typedef struct fm_known_object {
+    fm_key key; /* kind, number, address */
+    uint32_t object;
+} fm_known_object;
+
 struct fm_object_map {
     fm_object_event *queue; /* those from `done` on wait */
     size_t done, queued, queue_capacity;
@@ -140,7 +145,7 @@ struct fm_object_map {
     size_t context_count, context_capacity;
     fm_counted_object *objects; /* objects[0]: OTHER */
     size_t object_count, object_capacity;
-    fm_key_table known; /* kind, number, address to object */
+    fm_table known; /* fm_known_object */
     fm_object_counts counts;
     uint64_t last_start, last_size; /* where the last late reference fell into; size 0: nowhere */
     uint32_t last_object;
