@@ -236,9 +236,8 @@ fm_status fm_counted_object_describe(const fm_counted_object *from, size_t first
     case FM_OBJECT_STACK:
         to->thread = from->number;
         break;
-    case FM_OBJECT_ARRAY:
-        return fm_making_text(of, from->name, &to->name, error);
-    case FM_OBJECT_HEAP: /* whose number means something to those who count only */
+    case FM_OBJECT_HEAP:  /* whose number means something to those who count only */
+    case FM_OBJECT_ARRAY: /* of source code that was not run: never here */
     case FM_OBJECT_OTHER:
         break;
     }
