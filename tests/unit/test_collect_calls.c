@@ -109,8 +109,8 @@ static const char *path_of(const scene *self, size_t row)
     static char text[256];
     static const char *const names[] = {
         [MAIN_CALLS_F] = "mf", [MAIN_CALLS_G] = "mg", [F_CALLS_G] = "fg", [G_CALLS_F] = "gf"};
-    const fm_code *code = &self->process->code;
-    uint32_t node = code->tags.entries[self->got.tag[row] - 1].b;
+    const fm_program *code = &self->process->code.program;
+    uint32_t node = code->places.entries[self->got.tag[row] - 1].b;
     char reversed[16][4];
     size_t count = 0;
     for (; node; node = code->calls.nodes[node].parent) {
@@ -280,7 +280,7 @@ CASE(valgrind_function)
         step(self, G, sp - 16);   /* 19 x */
         step(self, MAIN, sp + 8); /* 20: an exception, caught above */
         scene_play(self, FM_PRODUCER_VALGRIND);
-        assert_true(self->process->code.function_found);
+        assert_true(self->process->code.program.function_found);
         expect_came(self, "....xxxxxx..xx..x.x.");
         assert_int_equal(self->process->left_out, self->next - 1 + 7 - self->got.count);
         scene_free(self);
@@ -439,6 +439,6 @@ CASE(deep_recursion)
         scene_play(self, FM_PRODUCER_COMPILER);
     }
     assert_int_equal(self->got.count, 20);
-    assert_in_range(self->process->code.calls.count, 2, 1 + 4); /* a, b, a>b, b>a */
+    assert_in_range(self->process->code.program.calls.count, 2, 1 + 4); /* a, b, a>b, b>a */
     scene_free(self);
 }

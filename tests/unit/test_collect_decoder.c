@@ -187,7 +187,7 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     if (columns & FM_COLUMN_KIND) assert_memory_equal(got->kind, expected.kind, expected.count);
     if (columns & FM_COLUMN_SITE) assert_memory_equal(got->site, expected.site, expected.count * 8);
     assert_int_equal(self->process->left_out, left_out);
-    const fm_code *code = &self->process->code;
+    const fm_program *code = &self->process->code.program;
     for (size_t i = 0; i < got->count; i++) {
         if (columns & FM_COLUMN_THREAD) assert_int_equal(got->thread[i], 1);
         if (!(columns & FM_COLUMN_TAG)) continue;
@@ -291,7 +291,7 @@ CASE(tags_are_stable)
     static const uint32_t tags[] = {1, 1, 1, 2, 3, 2};
     assert_int_equal(self->got.count, 6);
     assert_memory_equal(self->got.tag, tags, sizeof tags);
-    assert_int_equal(self->process->code.file_count, 2);
+    assert_int_equal(self->process->code.program.file_count, 2);
     bench_free(self);
 }
 
@@ -376,7 +376,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     if (columns & FM_COLUMN_KIND) assert_memory_equal(got->kind, expected.kind, expected.count);
     if (columns & FM_COLUMN_SITE) assert_memory_equal(got->site, expected.site, expected.count * 8);
     assert_int_equal(self->process->left_out, left_out);
-    const fm_code *code = &self->process->code;
+    const fm_program *code = &self->process->code.program;
     for (size_t i = 0; i < got->count; i++) {
         if (columns & FM_COLUMN_THREAD) assert_int_equal(got->thread[i], 2);
         if (!(columns & FM_COLUMN_TAG)) continue;
@@ -436,7 +436,7 @@ CASE(compiler_modules_change)
     static const uint32_t tags[] = {1, 2, 3, 2};
     assert_int_equal(self->got.count, 4);
     assert_memory_equal(self->got.tag, tags, sizeof tags);
-    const fm_intern_entry *sites = self->process->code.sites.entries;
+    const fm_intern_entry *sites = self->process->code.program.sites.entries;
     assert_int_equal(sites[0].a, 0x700010);
     assert_int_equal(sites[0].b, 0);
     assert_int_equal(sites[1].a, 0x10);
@@ -459,7 +459,7 @@ CASE(heap_contexts)
     put_record(chunk, FM_RECORD_HEAP_ALLOC, 0, (uint64_t[]){0x5000, 64, 1234567}, 3); /* of no context */
     assert_int_equal(bench_valgrind(self), FM_OK);
     const fm_code *code = &self->process->code;
-    const fm_call_tree *heap = &code->heap;
+    const fm_call_tree *heap = &code->program.heap;
     assert_int_equal(heap->count, 4); /* the root, the caller that both share, two calls of malloc */
     const fm_call_node *five = &heap->nodes[code->contexts[5]], *nine = &heap->nodes[code->contexts[9]];
     assert_int_equal(five->parent, nine->parent);

@@ -10,9 +10,8 @@
 
 #include <stdint.h>
 
-#include "collect/address_ranges.h"
-#include "collect/heap_tree.h"
-#include "collect/object_map_state.h"
+#include "program/object_map.h"
+#include "program/program_tables.h"
 #include <fathom/fathom.h>
 #include <link.h>
 #include <stdio.h>
