@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter.c - see counter.h. Counted variables go one by one:
+ * counter.c - Counted variables go one by one:
  *
  * 1. equalities: a variable with factor 1 is replaced; where none has, a new one makes factors smaller until
  * one has (Pugh's omega test); a common divisor of all factors asks for a remainder of kept variables;
@@ -9,10 +9,11 @@
  * are divided and rounded, by quotients;
  * 3. when there is none: a variable is split into its remainders, first one of which others are quotients.
  */
-#include "static/counter/counter.h"
+#include "static/counter/counter_system.h"
+
+#include "static/region/region.h"
 
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_quick.c - see counter_quick.h. Equalities replace variables that have factor 1 in them. What is
- * left is narrowed down: each condition bounds each of its variables by what the others can be at most. Then
- * one variable after the other gets a value in the middle of what is left for it, and the others are narrowed
- * down again.
+ * counter_quick.c - Equalities replace variables that have factor 1 in them. What is left is narrowed down:
+ * each condition bounds each of its variables by what the others can be at most. Then one variable after the
+ * other gets a value in the middle of what is left for it, and the others are narrowed down again.
  *
  * No equality is hidden where, for each variable, there is another point that differs from the first one in
  * this variable and in later ones only: those differences are independent, and as many as there are
  * variables.
  */
-#include "static/counter/counter_quick.h"
+#include "static/counter/counter_system.h"
+
+#include "static/region/region.h"
 
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_runs.c - see counter_runs.h. With y for one stride, a run of counts c(0), c(1), … without an end is
- * the sum of differences[j] * y^j / (1 - y)^(j + 1). Times (1 - y)^(degree + 1), which is what a table of
- * this order holds, that is a polynomial of y. A run with an end is one without, less the rest, which is one
- * without an end, too.
+ * counter_runs.c - With y for one stride, a run of counts c(0), c(1), … without an end is the sum of
+ * differences[j] * y^j / (1 - y)^(j + 1). Times (1 - y)^(degree + 1), which is what a table of this order
+ * holds, that is a polynomial of y. A run with an end is one without, less the rest, which is one without an
+ * end, too.
  */
-#include "static/counter/counter_runs.h"
+#include "static/counter/counter_values.h"
 
 #include "base/memory.h"
 

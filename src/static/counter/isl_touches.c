@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isl_touches.c - see isl_touches.h. */
-#include "static/counter/isl_touches.h"
+/* isl_touches.c - references as sets of isl, and the blocks that they touch (counter_touches.h). */
+#include "static/counter/counter_touches.h"
+
+#include "static/region/region.h"
 
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
 
 #include <isl/aff.h>
 #include <isl/ilp.h>

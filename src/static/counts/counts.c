@@ -9,11 +9,11 @@
  */
 #include "static/counts/counts.h"
 
+#include "static/region/region.h"
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
-#include "static/region/region_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,12 @@
  * its first one less 1. That is a condition; where it depends on outer loops, it is asked for the worst of
  * their values. What has no such sum (guards, minima, quotients, steps) is refused, never approximated.
  */
-#include "static/counts/formulas.h"
+#include "static/counts/counts.h"
+
+#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/region_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lower_expression.c - expressions as affine forms (lower.h). Conditions: lower_condition.c.
+ * lower_expression.c - expressions as affine forms (lower.h). Conditions: lower.c.
  *
  * An expression becomes a sum first: an affine form and *atoms*, the parts that are not affine (minimum,
  * maximum, quotient), each with a factor. Atoms are then replaced one after the other.
  */
 #include "static/polyhedra/lower.h"
 
+#include "static/region/region.h"
+
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/region_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points.c - see points.h.
- *
- * f(v), the number of points behind a value of a variable, is a polynomial in v on each residue of v modulo a
- * period, if every later variable has one lower and one upper bound: a bound is the quotient of a sum by a
- * constant, and its range is never shorter than nothing, because the projection says that the bounds do not
- * cross. So its sum is worked out from degree + 1 values of each residue, by Newton's differences. The
- * period: a later variable u with factor a in a row, where v has factor c, repeats after |a| * (period of u)
- * / gcd(that, c) values of v.
+ * points.c - f(v), the number of points behind a value of a variable, is a polynomial in v on each residue
+ * of v modulo a period, if every later variable has one lower and one upper bound: a bound is the quotient
+ * of a sum by a constant, and its range is never shorter than nothing, because the projection says that the
+ * bounds do not cross. So its sum is worked out from degree + 1 values of each residue, by Newton's
+ * differences. The period: a later variable u with factor a in a row, where v has factor c, repeats after
+ * |a| * (period of u) / gcd(that, c) values of v.
  */
-#include "static/polyhedra/points.h"
+#include "static/polyhedra/polyhedra.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/projection.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe_reference.c - the description of a reference (description.h) from single accesses.
+ * describe_reference.c - the description of a reference (reconstruct_parts.h) from single accesses.
  *
  * Level v with all outer loops given: from the lowest value on, look whether the descriptions of the next
  * blocks of `period` values have one shape and polynomial numbers. If so, the run goes as far as tests say;
@@ -180,7 +180,7 @@ typedef struct run {
     int64_t blocks;               /* as many as there is room for */
     size_t *offsets;              /* of each of the period's values, in coefficients */
     const fm_description **first; /* description of each value of the first block */
-    int64_t *coefficients;        /* as in description.h */
+    int64_t *coefficients;        /* as in reconstruct_parts.h */
 } run;
 
 static bool same_shape(const fm_description *left, const fm_description *right)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * description.c - see description.h.
- *
- * Expanding evaluates the inner numbers of every block of a run, down to the leaves. Three short cuts:
- * numbers that do not depend on the block are expanded once, times the blocks; a leaf whose distance does not
- * depend on the block is one visit; and an inner run whose leaves keep their distances, while its count
- * changes, is summed in closed form.
+ * description.c - Expanding evaluates the inner numbers of every block of a run, down to the leaves. Three
+ * short cuts: numbers that do not depend on the block are expanded once, times the blocks; a leaf whose
+ * distance does not depend on the block is one visit; and an inner run whose leaves keep their distances,
+ * while its count changes, is summed in closed form.
  */
-#include "static/reconstruct/description.h"
+#include "static/reconstruct/reconstruct_parts.h"
 
 #include <stdlib.h>
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * special.c - see special.h.
- *
- * Something may change where a row of any reference in the loop becomes tight (bounds of inner loops,
- * guards), where the loop meets the value of an outer one, and where two references of the loop meet in the
- * same address. These are all of one kind: forms factor * x[loop] + sum of outer loops + constant that are 0.
- * The forms are collected once for each loop; with the outer loops given, each gives one value.
+ * special.c - Something may change where a row of any reference in the loop becomes tight (bounds of inner
+ * loops, guards), where the loop meets the value of an outer one, and where two references of the loop meet
+ * in the same address. These are all of one kind: forms factor * x[loop] + sum of outer loops + constant
+ * that are 0. The forms are collected once for each loop; with the outer loops given, each gives one value.
  */
-#include "static/reconstruct/special.h"
+#include "static/reconstruct/reconstruct_parts.h"
+
+#include "static/polyhedra/polyhedra.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/affine.h"
 
 #include <stdlib.h>
 #include <string.h>

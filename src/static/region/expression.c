@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expression.c - makes expressions and conditions, and works them out for given values. */
-#include "static/region/expression.h"
-#include "static/polyhedra/rounding.h"
+#include "static/region/region.h"
 
 static const fm_expr *make(fm_arena *arena, fm_expr expression)
 {

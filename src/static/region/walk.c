@@ -6,11 +6,10 @@
  * node by node (fm_expr_value). One short cut: in a loop whose body is statements only, addresses that are
  * sums of the loop's variable advance by a constant.
  */
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/placement.h"
 
 #include <stdlib.h>
 
@@ -76,7 +75,7 @@ static fm_status find_address(const walker *self, const fm_region_access *access
 static bool is_linear(const fm_expr *expression, uint32_t variable)
 {
     if (!fm_expr_uses(expression, variable) || expression->kind == FM_EXPR_VARIABLE) return true;
-    /* Of a product, one side has no variables at all (expression_read.c). */
+    /* Of a product, one side has no variables at all (region_words.c). */
     return (expression->kind == FM_EXPR_ADD || expression->kind == FM_EXPR_MULTIPLY) &&
            is_linear(expression->left, variable) && is_linear(expression->right, variable);
 }

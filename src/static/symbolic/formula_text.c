@@ -2,14 +2,16 @@
 /*
  * formula_text.c - formulas for people: one polynomial for large parameters. What adds to a number at one
  * large point is summed up, with the parameters left open; from where on the sum is right is then found out
- * by comparing it with the exact number at many points. It is a description: values are never computed by it.
+ * by comparing it with the exact number at many points. It is a description: values are never computed by
+ * it.
  */
 #include "static/symbolic/symbolic.h"
 
+#include "static/polyhedra/polyhedra.h"
+#include "static/polyhedra/polynomial.h"
+
 #include "base/clock.h"
 #include "base/memory.h"
-#include "static/counts/poly_text.h"
-#include "static/polyhedra/points.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

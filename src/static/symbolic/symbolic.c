@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "static/symbolic/hits.h"
 
 #include <inttypes.h>
 #include <isl/set.h>
@@ -169,7 +168,8 @@ static char *list_notes(const fm_region *region)
     return NULL;
 }
 
-bool fm_symbolic_name(fm_symbolic *symbolic)
+/* symbolic->names; false: no memory. */
+static bool symbolic_name(fm_symbolic *symbolic)
 {
     static const char *const first[FM_SYMBOLIC_HITS] = {
         "domain", "loads", "stores", "flops", "integer operations", "references", "first touches"};
@@ -200,7 +200,7 @@ static fm_status label(fm_symbolic *symbolic, const fm_region *region, const fm_
         whole &= (symbolic->file = strdup(file)) != NULL;
     whole &= (symbolic->given = list_given(region)) != NULL;
     whole &= (symbolic->notes = list_notes(region)) != NULL;
-    return whole && fm_symbolic_name(symbolic)
+    return whole && symbolic_name(symbolic)
                ? FM_OK
                : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for formulas");
 }

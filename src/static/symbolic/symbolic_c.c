@@ -10,8 +10,9 @@
 
 #include "base/error.h"
 
-#include <ctype.h>
 #include <fathom/output.h>
+
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
