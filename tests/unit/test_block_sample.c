@@ -7,7 +7,7 @@
 #include "case.h"
 
 #include "engine/exact/exact_kernels.h"
-#include "engine/sampled/block_sample.h"
+#include "engine/sampled/sampled.h"
 
 #include <fathom/analyzer.h>
 #include <stdint.h>

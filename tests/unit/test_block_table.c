@@ -2,7 +2,7 @@
 /* test_block_table.c - the hash table of `exact` against a plain array of (key, position, time). */
 #include "case.h"
 
-#include "engine/block_table.h"
+#include "engine/engine_tables.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include "case.h"
 
 #include "engine/exact/exact_kernels.h"
-#include "engine/tally.h"
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>

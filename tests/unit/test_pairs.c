@@ -6,7 +6,6 @@
 #include "case.h"
 
 #include "engine/exact/exact_kernels.h"
-#include "engine/pairs.h"
 
 #include <fathom/analyzer.h>
 #include <stdint.h>
