@@ -68,13 +68,13 @@ static isl_local_space *space_of(const fm_polyhedral *self, const fm_coordinates
     return isl_local_space_from_space(isl_space_set_alloc(self->ctx, 0, scope->depth));
 }
 
-static isl_pw_aff *number(const fm_polyhedral *self, const fm_coordinates *scope, int64_t value)
+static isl_pw_aff *number_form(const fm_polyhedral *self, const fm_coordinates *scope, int64_t value)
 {
     return isl_pw_aff_from_aff(
         isl_aff_val_on_domain(space_of(self, scope), isl_val_int_from_si(self->ctx, value)));
 }
 
-static isl_pw_aff *variable(const fm_polyhedral *self, const fm_coordinates *scope, uint32_t index)
+static isl_pw_aff *variable_form(const fm_polyhedral *self, const fm_coordinates *scope, uint32_t index)
 {
     for (unsigned i = scope->depth; i-- > 0;)
         if (scope->variables[i] == index)
@@ -85,7 +85,8 @@ static isl_pw_aff *variable(const fm_polyhedral *self, const fm_coordinates *sco
 static isl_pw_aff *polyhedral_form(const fm_polyhedral *self, const fm_coordinates *scope,
                                    const fm_expr *expression);
 
-static isl_pw_aff *quotient(const fm_polyhedral *self, const fm_coordinates *scope, const fm_expr *expression)
+static isl_pw_aff *quotient_form(const fm_polyhedral *self, const fm_coordinates *scope,
+                                 const fm_expr *expression)
 {
     int64_t divisor;
     if (!fm_expr_value(expression->right, self->parameters, NULL, &divisor) || divisor <= 0) return NULL;
@@ -98,10 +99,10 @@ static isl_pw_aff *quotient(const fm_polyhedral *self, const fm_coordinates *sco
         return isl_pw_aff_mod_val(left, by);
     case FM_EXPR_QUOTIENT:
         isl_val_free(by);
-        return isl_pw_aff_tdiv_q(left, number(self, scope, divisor));
+        return isl_pw_aff_tdiv_q(left, number_form(self, scope, divisor));
     default:
         isl_val_free(by);
-        return isl_pw_aff_tdiv_r(left, number(self, scope, divisor));
+        return isl_pw_aff_tdiv_r(left, number_form(self, scope, divisor));
     }
 }
 
@@ -112,18 +113,18 @@ static isl_pw_aff *polyhedral_form(const fm_polyhedral *self, const fm_coordinat
     isl_pw_aff *left, *right;
     switch (expression->kind) {
     case FM_EXPR_NUMBER:
-        return number(self, scope, expression->number);
+        return number_form(self, scope, expression->number);
     case FM_EXPR_PARAMETER:
-        return number(self, scope, self->parameters[expression->index]);
+        return number_form(self, scope, self->parameters[expression->index]);
     case FM_EXPR_VARIABLE:
-        return variable(self, scope, expression->index);
+        return variable_form(self, scope, expression->index);
     case FM_EXPR_ADD:
     case FM_EXPR_MULTIPLY:
     case FM_EXPR_MIN:
     case FM_EXPR_MAX:
         break;
     default:
-        return quotient(self, scope, expression);
+        return quotient_form(self, scope, expression);
     }
     left = polyhedral_form(self, scope, expression->left);
     right = polyhedral_form(self, scope, expression->right);
@@ -191,7 +192,7 @@ static isl_set *bound_set(const fm_polyhedral *self, const fm_coordinates *scope
         return (bound->kind == FM_EXPR_MAX) == lower ? isl_set_intersect(left, right)
                                                      : isl_set_coalesce(isl_set_union(left, right));
     }
-    isl_pw_aff *value = variable(self, scope, scope->variables[scope->depth - 1]),
+    isl_pw_aff *value = variable_form(self, scope, scope->variables[scope->depth - 1]),
                *form = polyhedral_form(self, scope, bound);
     return lower ? isl_pw_aff_ge_set(value, form) : isl_pw_aff_le_set(value, form);
 }
@@ -204,7 +205,7 @@ static isl_set *loop_set(const fm_polyhedral *self, const fm_coordinates *scope,
     set = isl_set_intersect(set, bound_set(self, scope, loop->last, loop->step < 0));
     if (loop->step == 1 || loop->step == -1) return set;
     isl_pw_aff *way =
-        isl_pw_aff_sub(variable(self, scope, loop->variable), polyhedral_form(self, scope, loop->first));
+        isl_pw_aff_sub(variable_form(self, scope, loop->variable), polyhedral_form(self, scope, loop->first));
     isl_val *step = isl_val_abs(isl_val_int_from_si(self->ctx, loop->step));
     return isl_set_intersect(set, isl_pw_aff_zero_set(isl_pw_aff_mod_val(way, step)));
 }
@@ -224,10 +225,10 @@ static isl_map *time_of(const fm_polyhedral *self, const place *at)
         const unsigned level = i / 2;
         isl_pw_aff *form;
         if (i % 2 == 0 || level >= at->scope.depth)
-            form =
-                number(self, &at->scope, i % 2 == 0 && level <= at->scope.depth ? at->positions[level] : 0);
+            form = number_form(self, &at->scope,
+                               i % 2 == 0 && level <= at->scope.depth ? at->positions[level] : 0);
         else
-            form = variable(self, &at->scope, at->scope.variables[level]);
+            form = variable_form(self, &at->scope, at->scope.variables[level]);
         if (i % 2 == 1 && level < at->scope.depth && at->down[level]) form = isl_pw_aff_neg(form);
         map = isl_map_flat_range_product(map, isl_map_from_pw_aff(form));
     }
@@ -235,8 +236,8 @@ static isl_map *time_of(const fm_polyhedral *self, const place *at)
 }
 
 /* around: kept. *position: of the next thing in the loop. */
-static void build(fm_polyhedral *self, const fm_region_node *node, const place *at, isl_set *around,
-                  int64_t *position)
+static void build_executions(fm_polyhedral *self, const fm_region_node *node, const place *at,
+                             isl_set *around, int64_t *position)
 {
     for (; node; node = node->next) {
         place here = *at;
@@ -245,8 +246,8 @@ static void build(fm_polyhedral *self, const fm_region_node *node, const place *
             isl_set *set = condition_set(self, &here.scope, node->condition);
             isl_set *holds = isl_set_intersect(isl_set_copy(around), isl_set_copy(set)),
                     *fails = isl_set_subtract(isl_set_copy(around), set);
-            build(self, node->body, at, holds, position);
-            build(self, node->otherwise, at, fails, position);
+            build_executions(self, node->body, at, holds, position);
+            build_executions(self, node->otherwise, at, fails, position);
             isl_set_free(holds);
             isl_set_free(fails);
             continue;
@@ -257,7 +258,7 @@ static void build(fm_polyhedral *self, const fm_region_node *node, const place *
             here.down[depth] = node->step < 0;
             here.scope.variables[here.scope.depth++] = node->variable;
             isl_set *set = loop_set(self, &here.scope, node, isl_set_copy(around));
-            build(self, node->body, &here, set, &inside);
+            build_executions(self, node->body, &here, set, &inside);
             isl_set_free(set);
             continue;
         }
@@ -301,7 +302,7 @@ static fm_status polyhedral_create(fm_polyhedral *self, isl_ctx *ctx, const fm_r
     const place outside = {0};
     int64_t position = 0;
     isl_set *all = isl_set_universe(isl_space_set_alloc(ctx, 0, 0));
-    build(self, region->body, &outside, all, &position);
+    build_executions(self, region->body, &outside, all, &position);
     isl_set_free(all);
     return FM_OK;
 }
@@ -570,7 +571,7 @@ static isl_map *address_map(const fm_dependence *self, const fm_touching *touchi
 }
 
 /* Addresses x and y so that [x, x + a) and [y, y + b) have bytes in common. */
-static isl_map *overlap(isl_ctx *ctx, int64_t a, int64_t b)
+static isl_map *overlapping_bytes(isl_ctx *ctx, int64_t a, int64_t b)
 {
     isl_local_space *space = isl_local_space_from_space(isl_space_alloc(ctx, 0, 1, 1));
     isl_constraint *below = isl_constraint_alloc_inequality(isl_local_space_copy(space));
@@ -598,7 +599,7 @@ static isl_map *touch_same(const fm_dependence *self, const fm_touching *a, cons
     if (!rows || fm_access_reach(array, a->access) > array->element ||
         fm_access_reach(array, b->access) > array->element)
         return isl_map_apply_range(
-            isl_map_apply_range(address_map(self, a, strides), overlap(before->ctx, bytes, others)),
+            isl_map_apply_range(address_map(self, a, strides), overlapping_bytes(before->ctx, bytes, others)),
             isl_map_reverse(address_map(self, b, strides)));
     const fm_coordinates *first = &executions_of(self, a)->scope, *second = &executions_of(self, b)->scope;
     if (from + bytes <= to || to + others <= from)
@@ -732,14 +733,14 @@ static verdict check_padded(fm_dependence *self, uint32_t array, fm_error *error
 
 /* ---- everything ---- */
 
-static void collect(fm_dependence *self, const fm_region_node *node)
+static void collect_accesses(fm_dependence *self, const fm_region_node *node)
 {
     for (; node; node = node->next) {
         for (size_t i = 0; i < node->access_count && node->kind == FM_NODE_STATEMENT; i++)
             self->all[self->count++] = (fm_touching){
                 .access = &node->accesses[i], .statement = node->statement, .order = (uint32_t)i};
-        collect(self, node->body);
-        collect(self, node->otherwise);
+        collect_accesses(self, node->body);
+        collect_accesses(self, node->otherwise);
     }
 }
 
@@ -769,7 +770,7 @@ static verdict check_all(fm_dependence *self, const fm_region *changed, const fm
     return isl_ctx_last_error(self->before.ctx) == isl_error_none ? found : GIVEN_UP;
 }
 
-static void clear(fm_dependence *self)
+static void clear_dependence(fm_dependence *self)
 {
     const size_t statements = self->region->statement_count;
     for (size_t i = 0; i < statements && self->times; i++) isl_map_free(self->times[i]);
@@ -782,8 +783,8 @@ static void clear(fm_dependence *self)
     polyhedral_clear(&self->after);
 }
 
-static fm_status attempt(isl_ctx *ctx, const fm_region *region, const fm_region *changed,
-                         const fm_placement *placement, verdict *found, fm_error *error)
+static fm_status check_order(isl_ctx *ctx, const fm_region *region, const fm_region *changed,
+                             const fm_placement *placement, verdict *found, fm_error *error)
 {
     fm_dependence self = {.region = region};
     const unsigned depth = polyhedral_depth(region->body), other = polyhedral_depth(changed->body);
@@ -799,10 +800,10 @@ static fm_status attempt(isl_ctx *ctx, const fm_region *region, const fm_region 
     if (status == FM_OK) status = polyhedral_create(&self.before, ctx, region, times, error);
     if (status == FM_OK) status = polyhedral_create(&self.after, ctx, changed, times, error);
     if (status == FM_OK) {
-        collect(&self, region->body);
+        collect_accesses(&self, region->body);
         *found = check_all(&self, changed, placement, error, &status);
     }
-    clear(&self);
+    clear_dependence(&self);
     return status;
 }
 
@@ -825,7 +826,7 @@ fm_status fm_region_change_check(const fm_region *region, const fm_region *chang
         }
         isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE);
         isl_ctx_set_max_operations(ctx, operations);
-        status = attempt(ctx, region, changed, placement, &found, error);
+        status = check_order(ctx, region, changed, placement, &found, error);
         const enum isl_error failure = isl_ctx_last_error(ctx);
         isl_ctx_free(ctx);
         if (status != FM_OK || found != GIVEN_UP) break;

@@ -67,7 +67,7 @@ static bool has_name(const finder *self, const fm_region_node *loop, unsigned nu
     return found == wanted->number;
 }
 
-static void put(char *list, size_t size, const fm_region *region, const fm_region_node *loop)
+static void put_label(char *list, size_t size, const fm_region *region, const fm_region_node *loop)
 {
     const size_t used = strlen(list);
     char label[FM_LOOP_NAME + 32];
@@ -110,7 +110,7 @@ static bool fits_nest(finder *self, fm_region_node *loop, fm_region_node **loops
     return true;
 }
 
-static bool fits(finder *self, fm_region_node *loop, fm_region_node **loops, unsigned *count)
+static bool loop_fits(finder *self, fm_region_node *loop, fm_region_node **loops, unsigned *count)
 {
     const char *name = fm_change_name(self->changer, loop);
     loops[0] = loop;
@@ -133,26 +133,26 @@ static bool fits(finder *self, fm_region_node *loop, fm_region_node **loops, uns
     }
 }
 
-static void look(finder *self, fm_region_node *node)
+static void look_in_nodes(finder *self, fm_region_node *node)
 {
     for (; node; node = node->next) {
         if (node->kind == FM_NODE_LOOP) {
-            put(self->all, sizeof self->all, self->changer->region, node);
+            put_label(self->all, sizeof self->all, self->changer->region, node);
             if (has_name(self, node, 0)) {
                 fm_region_node *loops[FM_MOST_LOOPS];
                 unsigned count;
                 self->named++;
                 self->candidate = node;
-                if (fits(self, node, loops, &count)) {
-                    put(self->list, sizeof self->list, self->changer->region, node);
+                if (loop_fits(self, node, loops, &count)) {
+                    put_label(self->list, sizeof self->list, self->changer->region, node);
                     memcpy(self->loops, loops, count * sizeof *loops);
                     self->count = count;
                     self->fitting++;
                 }
             }
         }
-        look(self, node->body);
-        look(self, node->otherwise);
+        look_in_nodes(self, node->body);
+        look_in_nodes(self, node->otherwise);
     }
 }
 
@@ -166,7 +166,7 @@ static fm_status change_find(fm_changer *self, const fm_change_step *step,
 {
     finder at = {.changer = self, .step = step, .loops = loops};
     const char *name = step->names[0].name;
-    look(&at, self->region->body);
+    look_in_nodes(&at, self->region->body);
     *count = at.count;
     if (at.fitting == 1) return FM_OK;
     if (at.fitting > 1)
@@ -271,7 +271,7 @@ static bool note_values(fm_changer *self, const fm_region_node *node, const uint
 }
 
 /* Numbers by their order in the text, as the reader gives them. */
-static void renumber(fm_region *region, fm_region_node *node, uint32_t *statements)
+static void renumber_nodes(fm_region *region, fm_region_node *node, uint32_t *statements)
 {
     for (; node; node = node->next) {
         if (node->kind == FM_NODE_STATEMENT) {
@@ -280,8 +280,8 @@ static void renumber(fm_region *region, fm_region_node *node, uint32_t *statemen
             node->first_access = region->access_count;
             region->access_count += (uint32_t)node->access_count;
         }
-        renumber(region, node->body, statements);
-        renumber(region, node->otherwise, statements);
+        renumber_nodes(region, node->body, statements);
+        renumber_nodes(region, node->otherwise, statements);
     }
 }
 
@@ -335,7 +335,7 @@ static bool add_note(fm_region *region, const char *change)
     return notes[region->note_count++];
 }
 
-static fm_status finish(fm_changer *self, const char *change)
+static fm_status finish_change(fm_changer *self, const char *change)
 {
     fm_region *region = self->region;
     if (!add_note(region, change)) return fm_change_no_memory(self);
@@ -344,13 +344,13 @@ static fm_status finish(fm_changer *self, const char *change)
         fm_arena_allocate(region->arena, (size_t)region->statement_count + 1, sizeof *statements);
     if (!origin || !statements) return fm_change_no_memory(self);
     region->statement_count = region->access_count = 0;
-    renumber(region, region->body, statements);
+    renumber_nodes(region, region->body, statements);
     *origin = (fm_region_origin){.statements = statements, .values = self->values};
     region->origin = origin;
     return resolve_names(self, region->body, NULL, 0);
 }
 
-static fm_status make(fm_changer *self, const fm_change_step *step)
+static fm_status make_step(fm_changer *self, const fm_change_step *step)
 {
     fm_region_node *loops[FM_MOST_LOOPS];
     unsigned count;
@@ -387,9 +387,9 @@ fm_status fm_region_transform(const fm_region *region, const char *change, fm_re
     self.values =
         fm_arena_allocate(self.region->arena, (size_t)region->statement_count + 1, sizeof *self.values);
     if (!self.values || !note_values(&self, self.region->body, NULL, 0)) status = fm_change_no_memory(&self);
-    for (size_t i = 0; i < count && status == FM_OK; i++) status = make(&self, &steps[i]);
+    for (size_t i = 0; i < count && status == FM_OK; i++) status = make_step(&self, &steps[i]);
     free(steps);
-    if (status == FM_OK) status = finish(&self, change);
+    if (status == FM_OK) status = finish_change(&self, change);
     if (status == FM_OK)
         *changed = self.region;
     else

@@ -38,7 +38,7 @@ static const fm_expr *expr_smaller(fm_arena *arena, const fm_expr *left, const f
 }
 
 /* The value of something without variables. */
-static bool constant(const fm_region *region, const fm_expr *expression, int64_t *value)
+static bool constant_value(const fm_region *region, const fm_expr *expression, int64_t *value)
 {
     int64_t left, right;
     switch (expression->kind) {
@@ -53,7 +53,8 @@ static bool constant(const fm_region *region, const fm_expr *expression, int64_t
     default:
         break;
     }
-    if (!constant(region, expression->left, &left) || !constant(region, expression->right, &right))
+    if (!constant_value(region, expression->left, &left) ||
+        !constant_value(region, expression->right, &right))
         return false;
     const fm_expr a = {.kind = FM_EXPR_NUMBER, .number = left}, b = {.kind = FM_EXPR_NUMBER, .number = right};
     const fm_expr both = {.kind = expression->kind, .left = &a, .right = &b};
@@ -61,12 +62,12 @@ static bool constant(const fm_region *region, const fm_expr *expression, int64_t
 }
 
 /* Of a product, the side without variables and the other one. */
-static bool product(const fm_region *region, const fm_expr *expression, int64_t *factor,
-                    const fm_expr **other)
+static bool split_product(const fm_region *region, const fm_expr *expression, int64_t *factor,
+                          const fm_expr **other)
 {
-    const bool left = constant(region, expression->left, factor);
+    const bool left = constant_value(region, expression->left, factor);
     *other = left ? expression->right : expression->left;
-    return left || constant(region, expression->right, factor);
+    return left || constant_value(region, expression->right, factor);
 }
 
 /* An expression without the variable that is never larger (smaller where !least) than this one while the
@@ -88,7 +89,7 @@ static const fm_expr *expr_hull(const fm_region *region, const fm_expr *expressi
         right = expr_hull(region, expression->right, variable, low, high, least);
         return fm_expr_binary(region->arena, expression->kind, left, right);
     case FM_EXPR_MULTIPLY:
-        if (!product(region, expression, &factor, &other)) return NULL;
+        if (!split_product(region, expression, &factor, &other)) return NULL;
         other = expr_hull(region, other, variable, low, high, factor < 0 ? !least : least);
         return other ? fm_expr_scale(region->arena, factor, other) : NULL;
     case FM_EXPR_QUOTIENT:
@@ -123,8 +124,8 @@ static bool expr_split(const fm_region *region, const fm_expr *expression, uint3
         *rest = fm_expr_add(arena, left, right);
         return *rest;
     case FM_EXPR_MULTIPLY:
-        if (!product(region, expression, &a, &right) || !expr_split(region, right, variable, &b, &left) ||
-            __builtin_mul_overflow(a, b, factor))
+        if (!split_product(region, expression, &a, &right) ||
+            !expr_split(region, right, variable, &b, &left) || __builtin_mul_overflow(a, b, factor))
             return false;
         *rest = fm_expr_scale(arena, a, left);
         return *rest;
@@ -266,8 +267,8 @@ typedef struct tiling {
 } tiling;
 
 /* A bound of loop number `number`, without the variables of the tiled loops around it. */
-static const fm_expr *without(const fm_changer *self, const tiling *all, unsigned number,
-                              const fm_expr *bound, bool least)
+static const fm_expr *loops_without(const fm_changer *self, const tiling *all, unsigned number,
+                                    const fm_expr *bound, bool least)
 {
     for (unsigned i = number; i-- > 0 && bound;)
         bound = expr_hull(self->region, bound, all[i].point.variable, all[i].low, all[i].high, least);
@@ -281,8 +282,8 @@ static fm_status make_tile(fm_changer *self, tiling *all, unsigned number, const
     tiling *at = &all[number];
     char name[FM_LOOP_NAME + 16];
     uint32_t variable;
-    const fm_expr *low = without(self, all, number, fm_loop_low(loop), true);
-    const fm_expr *high = without(self, all, number, fm_loop_high(loop), false);
+    const fm_expr *low = loops_without(self, all, number, fm_loop_low(loop), true);
+    const fm_expr *high = loops_without(self, all, number, fm_loop_high(loop), false);
     if (!low || !high)
         return fm_change_fail(self, loop,
                               "tile: the bounds of the loop over '%.60s' depend on the loops around it in a "
@@ -330,8 +331,8 @@ fm_status fm_change_tile(fm_changer *self, fm_region_node **loops, unsigned coun
 /* ---- fusion ---- */
 
 /* The nodes under the condition that the variable is within a loop's bounds, where it may be outside. */
-static fm_region_node *guard(fm_arena *arena, const fm_region_node *loop, const fm_expr *variable,
-                             fm_region_node *body, bool first, bool last)
+static fm_region_node *guard_nodes(fm_arena *arena, const fm_region_node *loop, const fm_expr *variable,
+                                   fm_region_node *body, bool first, bool last)
 {
     const fm_expr *from = fm_expr_subtract(arena, variable, loop->first),
                   *to = fm_expr_subtract(arena, loop->last, variable);
@@ -373,8 +374,8 @@ fm_status fm_change_fuse(fm_changer *self, fm_region_node *loop)
     if (!variable || !fm_change_replace(self, other->body, other->variable, variable))
         return fm_change_no_memory(self);
     if (first || last) {
-        fm_region_node *a = guard(arena, loop, variable, loop->body, first, last),
-                       *b = guard(arena, other, variable, other->body, first, last);
+        fm_region_node *a = guard_nodes(arena, loop, variable, loop->body, first, last),
+                       *b = guard_nodes(arena, other, variable, other->body, first, last);
         if (!a || !b) return fm_change_no_memory(self);
         loop->body = a;
         other->body = b;

@@ -23,7 +23,7 @@ const char *fm_step_word(fm_step_kind kind)
     return words[kind];
 }
 
-static void skip(const char **at)
+static void skip_spaces(const char **at)
 {
     while (isspace((unsigned char)**at)) ++*at;
 }
@@ -40,13 +40,13 @@ static size_t name_length(const char *at)
 /* Does a step begin here? Steps may be separated as their parts are. */
 static bool begins_step(const char *at)
 {
-    skip(&at);
+    skip_spaces(&at);
     at += name_length(at);
-    skip(&at);
+    skip_spaces(&at);
     return *at == ':';
 }
 
-static fm_status expected(const char *text, const char *at, const char *what, fm_error *error)
+static fm_status expected_here(const char *text, const char *at, const char *what, fm_error *error)
 {
     if (*at)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': expected %s, found '%.40s'", text, what, at);
@@ -61,7 +61,7 @@ static fm_status read_mark(const char *text, const char **at, char sign, const c
     char *end;
     errno = 0;
     const unsigned long long found = isdigit((unsigned char)(*at)[1]) ? strtoull(*at + 1, &end, 10) : 0;
-    if (found == 0 || found > UINT32_MAX || errno) return expected(text, *at + 1, what, error);
+    if (found == 0 || found > UINT32_MAX || errno) return expected_here(text, *at + 1, what, error);
     *number = (uint32_t)found;
     *at = end;
     return FM_OK;
@@ -69,10 +69,10 @@ static fm_status read_mark(const char *text, const char **at, char sign, const c
 
 static fm_status read_name(const char *text, const char **at, fm_loop_name *name, bool loop, fm_error *error)
 {
-    skip(at);
+    skip_spaces(at);
     const size_t length = name_length(*at);
     if (length == 0 || length >= sizeof name->name)
-        return expected(text, *at, loop ? "the variable of a loop" : "the name of an array", error);
+        return expected_here(text, *at, loop ? "the variable of a loop" : "the name of an array", error);
     memcpy(name->name, *at, length);
     name->name[length] = '\0';
     *at += length;
@@ -85,18 +85,19 @@ static fm_status read_number(const char *text, const char **at, int64_t least, i
                              fm_error *error)
 {
     char *end;
-    skip(at);
+    skip_spaces(at);
     errno = 0;
     *number = strtoll(*at, &end, 10);
     if (end == *at || errno || *number < least || *number > INT64_C(1) << 40)
-        return expected(text, *at, least > 0 ? "a whole number from 1 on" : "a whole number, as +8", error);
+        return expected_here(text, *at, least > 0 ? "a whole number from 1 on" : "a whole number, as +8",
+                             error);
     *at = end;
     return FM_OK;
 }
 
-static bool more(const char **at)
+static bool another_follows(const char **at)
 {
-    skip(at);
+    skip_spaces(at);
     if (**at != ',' || begins_step(*at + 1)) return false;
     ++*at;
     return true;
@@ -109,17 +110,18 @@ static fm_status read_names(const char *text, const char **at, fm_change_step *s
         if (step->count == FM_MOST_TILED)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': more than %d loops", text, FM_MOST_TILED);
         status = read_name(text, at, &step->names[step->count++], step->kind != FM_STEP_PAD, error);
-    } while (status == FM_OK && more(at));
+    } while (status == FM_OK && another_follows(at));
     return status;
 }
 
 static fm_status read_numbers(const char *text, const char **at, fm_change_step *step, fm_error *error)
 {
     if (**at != '=')
-        return expected(text, *at, step->kind == FM_STEP_PAD ? "'=' and elements" : "'=' and sizes", error);
+        return expected_here(text, *at, step->kind == FM_STEP_PAD ? "'=' and elements" : "'=' and sizes",
+                             error);
     ++*at;
     for (unsigned i = 0; i < step->count; i++) {
-        if (i > 0 && !more(at)) return expected(text, *at, "as many sizes as loops", error);
+        if (i > 0 && !another_follows(at)) return expected_here(text, *at, "as many sizes as loops", error);
         fm_status status = read_number(text, at, step->kind == FM_STEP_PAD ? 0 : 1, &step->numbers[i], error);
         if (status != FM_OK) return status;
     }
@@ -129,28 +131,28 @@ static fm_status read_numbers(const char *text, const char **at, fm_change_step 
 static fm_status read_step(const char *text, const char **at, fm_change_step *step, fm_error *error)
 {
     *step = (fm_change_step){0};
-    skip(at);
+    skip_spaces(at);
     const size_t length = name_length(*at);
     unsigned kind = 0;
     while (kind < WORDS && (strlen(words[kind]) != length || strncmp(words[kind], *at, length) != 0)) kind++;
     if (kind == WORDS || !begins_step(*at))
-        return expected(text, *at, "interchange:, tile:, fuse:, distribute: or pad:", error);
+        return expected_here(text, *at, "interchange:, tile:, fuse:, distribute: or pad:", error);
     step->kind = (fm_step_kind)kind;
     *at = strchr(*at, ':') + 1;
     fm_status status = read_names(text, at, step, error);
     if (status != FM_OK) return status;
-    skip(at);
+    skip_spaces(at);
     if (step->kind == FM_STEP_TILE || step->kind == FM_STEP_PAD) {
         if (step->kind == FM_STEP_PAD && step->count != 1)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': pad: takes one array", text);
         status = read_numbers(text, at, step, error);
-        skip(at);
+        skip_spaces(at);
     } else if (step->count != (step->kind == FM_STEP_INTERCHANGE ? 2 : 1)) {
         return fm_fail(error, FM_E_ARGUMENT, NULL, "'%.160s': %s: takes %s", text, words[kind],
                        step->kind == FM_STEP_INTERCHANGE ? "two loops" : "one loop");
     }
     if (status == FM_OK && **at && **at != ';' && **at != ',')
-        return expected(text, *at, "';' or the end", error);
+        return expected_here(text, *at, "';' or the end", error);
     return status;
 }
 
@@ -167,7 +169,7 @@ fm_status fm_change_parse(const char *text, fm_change_step *steps, size_t *count
         ++*count;
         if (!*at) return FM_OK;
         at++;
-        skip(&at);
+        skip_spaces(&at);
         if (!*at && at[-1] != ',') return FM_OK; /* a ';' at the end */
     }
 }
@@ -231,7 +233,7 @@ static void put_one(const suggesting *self, const char *word, const fm_region_no
     fputc('\0', self->out);
 }
 
-static void look(const suggesting *self, const fm_region_node *node)
+static void look_in_nodes(const suggesting *self, const fm_region_node *node)
 {
     for (; node; node = node->next) {
         if (node->kind == FM_NODE_LOOP) {
@@ -239,8 +241,8 @@ static void look(const suggesting *self, const fm_region_node *node)
             if (node->body && node->body->next) put_one(self, "distribute:", node);
             if (node->next && node->next->kind == FM_NODE_LOOP) put_one(self, "fuse:", node);
         }
-        look(self, node->body);
-        look(self, node->otherwise);
+        look_in_nodes(self, node->body);
+        look_in_nodes(self, node->otherwise);
     }
 }
 
@@ -250,7 +252,7 @@ fm_status fm_region_suggest(const fm_region *region, char **changes, fm_error *e
     size_t size;
     const suggesting self = {.region = region, .out = open_memstream(changes, &size)};
     if (!self.out) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for suggestions");
-    look(&self, region->body);
+    look_in_nodes(&self, region->body);
     fputc('\0', self.out);
     const bool failed = ferror(self.out);
     if (fclose(self.out) == 0 && !failed) return FM_OK;

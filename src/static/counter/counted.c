@@ -46,7 +46,7 @@ void fm_cells_destroy(fm_value_cells *cells)
 
 enum { FIRST_SLOTS = 256 };
 
-static size_t mixed(uint32_t use, uint32_t reuse, uint64_t distance)
+static size_t mixed_pair(uint32_t use, uint32_t reuse, uint64_t distance)
 {
     uint64_t key = (distance + 1) * 0x9E3779B97F4A7C15u ^ ((uint64_t)use << 32 | reuse) * 0xC2B2AE3D27D4EB4Fu;
     key ^= key >> 32;
@@ -57,14 +57,14 @@ static size_t mixed(uint32_t use, uint32_t reuse, uint64_t distance)
 static fm_counted_pair *slot_of(fm_counted_pair *slots, size_t slot_count, uint32_t use, uint32_t reuse,
                                 uint64_t distance)
 {
-    size_t at = mixed(use, reuse, distance) & (slot_count - 1);
+    size_t at = mixed_pair(use, reuse, distance) & (slot_count - 1);
     while (slots[at].count &&
            (slots[at].distance != distance || slots[at].use != use || slots[at].reuse != reuse))
         at = (at + 1) & (slot_count - 1);
     return &slots[at];
 }
 
-static fm_status grow(fm_static_counted *counted, fm_error *error)
+static fm_status grow_slots(fm_static_counted *counted, fm_error *error)
 {
     size_t wanted = counted->slot_count ? counted->slot_count * 2 : FIRST_SLOTS;
     fm_counted_pair *slots = fm_calloc(wanted, sizeof *slots);
@@ -85,7 +85,7 @@ fm_status fm_static_counted_add(fm_static_counted *counted, uint32_t use, uint32
     if (count == 0) return FM_OK;
     if (use == FM_FIRST_TOUCH) distance = 0;
     if (counted->pair_count >= counted->slot_count / 2) {
-        fm_status status = grow(counted, error);
+        fm_status status = grow_slots(counted, error);
         if (status != FM_OK) return status;
     }
     if (__builtin_add_overflow(counted->points, count, &counted->points))

@@ -214,7 +214,7 @@ static int64_t steps_of(const fm_system *system, unsigned variable)
     return steps;
 }
 
-static bool collect(fm_isl_work *work, quotients *all, const fm_system *system)
+static bool collect_quotients(fm_isl_work *work, quotients *all, const fm_system *system)
 {
     for (unsigned i = 0; i < system->extra; i++) {
         const fm_floor *one = &system->floors[i];
@@ -237,9 +237,10 @@ static bool choose_variable(fm_isl_work *work, const fm_system *domain, const fm
 {
     quotients all = {0};
     size_t most = 0;
-    bool done = collect(work, &all, domain);
+    bool done = collect_quotients(work, &all, domain);
     *by = 1;
-    for (size_t i = 0; i < pieces->count && done; i++) done = collect(work, &all, &pieces->pieces[i].domain);
+    for (size_t i = 0; i < pieces->count && done; i++)
+        done = collect_quotients(work, &all, &pieces->pieces[i].domain);
     for (unsigned v = 0; v < domain->kept && done; v++) {
         size_t count = 0;
         int64_t steps = steps_of(domain, v);

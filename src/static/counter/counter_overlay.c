@@ -80,7 +80,7 @@ static fm_line opposite_line(const fm_line *line)
 
 /* ---- what single conditions tell of each other ---- */
 
-static truth compare(const fm_line *known, const fm_line *line)
+static truth compare_conditions(const fm_line *known, const fm_line *line)
 {
     int64_t most;
     if (!memcmp(known->at, line->at, FM_CONSTANT * sizeof line->at[0]))
@@ -92,10 +92,11 @@ static truth compare(const fm_line *known, const fm_line *line)
                : UNKNOWN;
 }
 
-static void learn(const arrangement *all, cell *this, const fm_line *known)
+static void learn_condition(const arrangement *all, cell *this, const fm_line *known)
 {
     for (size_t i = 0; i < all->lines.count; i++)
-        if (this->truths[i] == UNKNOWN) this->truths[i] = (uint8_t)compare(known, &all->lines.lines[i]);
+        if (this->truths[i] == UNKNOWN)
+            this->truths[i] = (uint8_t)compare_conditions(known, &all->lines.lines[i]);
 }
 
 static void learn_all(const arrangement *all, cell *this)
@@ -107,12 +108,13 @@ static void learn_all(const arrangement *all, cell *this)
         while (column < FM_CONSTANT && !line->at[column]) column++;
         if (column == FM_CONSTANT) this->truths[i] = line->at[FM_CONSTANT] >= 0 ? ALWAYS : NEVER;
     }
-    for (size_t i = 0; i < domain->inequalities.count; i++) learn(all, this, &domain->inequalities.lines[i]);
+    for (size_t i = 0; i < domain->inequalities.count; i++)
+        learn_condition(all, this, &domain->inequalities.lines[i]);
     for (size_t i = 0; i < domain->equalities.count; i++) {
         fm_line line = domain->equalities.lines[i];
-        learn(all, this, &line);
+        learn_condition(all, this, &line);
         for (unsigned j = 0; j < FM_COLUMNS; j++) line.at[j] = -line.at[j];
-        learn(all, this, &line);
+        learn_condition(all, this, &line);
     }
 }
 
@@ -172,7 +174,7 @@ static fm_emptiness ask_isl(arrangement *all, const fm_system *domain, int64_t *
 }
 
 /* Has the domain, with the last of its inequalities, which are no longer there then, points? */
-static fm_emptiness ask(arrangement *all, cell *this, size_t inequalities)
+static fm_emptiness ask_for_points(arrangement *all, cell *this, size_t inequalities)
 {
     int64_t at[FM_COLUMNS];
     fm_quick quick = fm_system_quick(&this->domain, NULL, false, at);
@@ -224,7 +226,7 @@ static bool is_decided(cell *this, const member *one, uint32_t number)
 
 /* Decides a member that single conditions do not: *line becomes a line that cuts the domain, if there is one.
  */
-static bool decide(arrangement *all, cell *this, uint32_t number, uint32_t *line, bool *cuts)
+static bool decide_member(arrangement *all, cell *this, uint32_t number, uint32_t *line, bool *cuts)
 {
     const member *one = &all->members[number];
     fm_system *domain = &this->domain;
@@ -237,7 +239,7 @@ static bool decide(arrangement *all, cell *this, uint32_t number, uint32_t *line
             if (!added) return false;
             *added = all->lines.lines[one->lines[i]];
         }
-        fm_emptiness emptiness = ask(all, this, before);
+        fm_emptiness emptiness = ask_for_points(all, this, before);
         if (emptiness == FM_EMPTINESS_FAILED) return false;
         this->gone[number] = emptiness == FM_EMPTY;
         if (this->gone[number]) return true;
@@ -250,7 +252,7 @@ static bool decide(arrangement *all, cell *this, uint32_t number, uint32_t *line
         fm_line *added = fm_lines_add(all->work, &domain->inequalities);
         if (!added) return false;
         *added = opposite_line(&all->lines.lines[*line]);
-        fm_emptiness emptiness = ask(all, this, before);
+        fm_emptiness emptiness = ask_for_points(all, this, before);
         if (emptiness == FM_EMPTINESS_FAILED) return false;
         *cuts = emptiness == FM_NOT_EMPTY;
         if (*cuts) return true;
@@ -261,7 +263,7 @@ static bool decide(arrangement *all, cell *this, uint32_t number, uint32_t *line
 
 /* ---- cells ---- */
 
-static bool finish(arrangement *all, cell *this)
+static bool finish_cell(arrangement *all, cell *this)
 {
     fm_poly sum = {0};
     for (size_t i = 0; i < this->inside_count; i++)
@@ -287,7 +289,7 @@ static bool cut_part(arrangement *all, const cell *this, uint32_t line, bool hol
         memcpy(part.gone, this->gone, all->member_count);
         memcpy(part.inside, this->inside, this->inside_count * sizeof this->inside[0]);
         part.inside_count = this->inside_count;
-        learn(all, &part, &condition);
+        learn_condition(all, &part, &condition);
         for (size_t i = 0; i < this->point_count; i++)
             if ((bool)all->points[this->points[i]].holds[line] == holds)
                 part.points[part.point_count++] = this->points[i];
@@ -305,10 +307,10 @@ static bool cut_cell(arrangement *all, cell *this)
         uint32_t line = 0;
         bool cuts = false;
         if (this->gone[i] || is_decided(this, &all->members[i], i)) continue;
-        if (!decide(all, this, i, &line, &cuts)) return false;
+        if (!decide_member(all, this, i, &line, &cuts)) return false;
         if (cuts) return cut_part(all, this, line, true) && cut_part(all, this, line, false);
     }
-    return finish(all, this);
+    return finish_cell(all, this);
 }
 
 /* ---- the beginning ---- */
@@ -384,8 +386,8 @@ static void arrangement_clear(arrangement *all)
 }
 
 /* As fm_overlay; *fits: false where all quotients are too many together, and nothing was done. */
-static bool arrange(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces, fm_pieces *overlaid,
-                    bool *fits)
+static bool arrange_pieces(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces,
+                           fm_pieces *overlaid, bool *fits)
 {
     arrangement all = {.work = work, .overlaid = overlaid};
     fm_system joint;
@@ -439,7 +441,7 @@ static void translated_clear(translated *this)
     fm_poly_clear(&this->value);
 }
 
-static fm_line moved(const fm_line *line, unsigned count, const unsigned *columns)
+static fm_line moved_line(const fm_line *line, unsigned count, const unsigned *columns)
 {
     fm_line result = {{0}};
     for (unsigned i = 0; i < count; i++)
@@ -448,8 +450,8 @@ static fm_line moved(const fm_line *line, unsigned count, const unsigned *column
     return result;
 }
 
-static bool translate(fm_isl_work *work, fm_system *domain, fm_poly *sum, const fm_counter_piece *piece,
-                      translated *result)
+static bool translate_piece(fm_isl_work *work, fm_system *domain, fm_poly *sum, const fm_counter_piece *piece,
+                            translated *result)
 {
     const fm_system *system = &piece->domain;
     unsigned columns[FM_COLUMNS], count = system->kept + system->extra;
@@ -457,7 +459,7 @@ static bool translate(fm_isl_work *work, fm_system *domain, fm_poly *sum, const 
     for (unsigned i = 0; i < system->kept; i++) columns[i] = i;
     for (unsigned i = 0; i < system->extra; i++) {
         bool inserted;
-        fm_line of = moved(&system->floors[i].of, system->kept + i, columns);
+        fm_line of = moved_line(&system->floors[i].of, system->kept + i, columns);
         if (!fm_system_floor(work, domain, sum, &of, system->floors[i].by, &columns[system->kept + i],
                              &inserted))
             return false;
@@ -467,10 +469,10 @@ static bool translate(fm_isl_work *work, fm_system *domain, fm_poly *sum, const 
         fm_line *line = fm_lines_add(work, &result->lines);
         if (!line) return false;
         if (i < system->inequalities.count) {
-            *line = moved(&system->inequalities.lines[i], count, columns);
+            *line = moved_line(&system->inequalities.lines[i], count, columns);
             continue;
         }
-        *line = moved(&system->equalities.lines[equality / 2], count, columns);
+        *line = moved_line(&system->equalities.lines[equality / 2], count, columns);
         if (equality % 2 == 0) continue;
         for (unsigned j = 0; j < FM_COLUMNS; j++) line->at[j] = -line->at[j];
     }
@@ -486,7 +488,7 @@ static bool translate(fm_isl_work *work, fm_system *domain, fm_poly *sum, const 
 
 /* The line as isl writes the domain's: without what its equalities replace (of each its last column), divided
  * by what divides all factors. False: numbers are too large. */
-static bool normalize(const fm_system *domain, unsigned columns, fm_line *line)
+static bool normalize_line(const fm_system *domain, unsigned columns, fm_line *line)
 {
     for (size_t i = 0; i < domain->equalities.count; i++) {
         const fm_line *equality = &domain->equalities.lines[i];
@@ -532,7 +534,7 @@ static truth seen_at_once(const fm_system *domain, const fm_line *condition)
     unsigned columns = fm_system_columns(domain);
     fm_line line = *condition;
     bool constant = true;
-    if (!normalize(domain, columns, &line)) return UNKNOWN;
+    if (!normalize_line(domain, columns, &line)) return UNKNOWN;
     for (unsigned i = 0; i < columns; i++) constant &= line.at[i] == 0;
     if (constant) return line.at[FM_CONSTANT] >= 0 ? ALWAYS : NEVER;
     for (size_t i = 0; i < domain->inequalities.count; i++) {
@@ -545,7 +547,7 @@ static truth seen_at_once(const fm_system *domain, const fm_line *condition)
             known.at[domain->kept + i] = -domain->floors[i].by;
             for (unsigned j = 0; side && j < FM_COLUMNS; j++) known.at[j] = -known.at[j];
             if (side) known.at[FM_CONSTANT] += domain->floors[i].by - 1;
-            if (!normalize(domain, columns, &known)) continue;
+            if (!normalize_line(domain, columns, &known)) continue;
             truth seen = compare_lines(&known, &line, columns);
             if (seen != UNKNOWN) return seen;
         }
@@ -602,7 +604,7 @@ static bool cut_by_piece(overlay *this, fm_system *domain, fm_poly *sum, size_t 
 {
     fm_isl_work *work = this->work;
     translated piece;
-    bool done = translate(work, domain, sum, &this->pieces->pieces[next], &piece);
+    bool done = translate_piece(work, domain, sum, &this->pieces->pieces[next], &piece);
     fm_emptiness common = !done ? FM_EMPTINESS_FAILED
                           : !drop_what_holds(domain, &piece.lines)
                               ? FM_EMPTY
@@ -657,6 +659,6 @@ static bool one_by_one(fm_isl_work *work, const fm_system *domain, const fm_piec
 bool fm_overlay(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces, fm_pieces *overlaid)
 {
     bool fits;
-    if (!arrange(work, domain, pieces, overlaid, &fits)) return false;
+    if (!arrange_pieces(work, domain, pieces, overlaid, &fits)) return false;
     return fits || one_by_one(work, domain, pieces, overlaid);
 }

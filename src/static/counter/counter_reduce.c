@@ -132,7 +132,7 @@ bool fm_renew(fm_isl_work *work, fm_renewal *this, fm_counter_piece *piece)
 }
 
 /* The column solved for: column = the line. */
-static fm_line solved(const fm_line *equality, unsigned column)
+static fm_line solved_line(const fm_line *equality, unsigned column)
 {
     fm_line line = {{0}};
     int64_t sign = equality->at[column]; /* 1 or -1 */
@@ -167,13 +167,13 @@ bool fm_renewal_find(fm_renewal *this, const fm_system *system, const fm_line *e
     unsigned variable = unit_variable(equality, kept);
     keep_variables(this, kept);
     if (last >= kept && (equality->at[last] == 1 || equality->at[last] == -1)) {
-        *line = solved(equality, last);
+        *line = solved_line(equality, last);
         this->replaced = last;
         this->by = line;
         return true;
     }
     if (variable == kept || quotients > 1) return false;
-    *line = solved(equality, variable);
+    *line = solved_line(equality, variable);
     if (quotients) { /* it takes the place of the variable */
         this->replaced = last;
         this->variable = variable;

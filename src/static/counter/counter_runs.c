@@ -37,7 +37,7 @@ void fm_runs_destroy(fm_runs *runs)
     memset(runs, 0, sizeof *runs);
 }
 
-static void widen(fm_run_table *table, uint64_t least, uint64_t most)
+static void widen_table(fm_run_table *table, uint64_t least, uint64_t most)
 {
     if (least < table->least) table->least = least;
     if (most > table->most) table->most = most;
@@ -120,7 +120,7 @@ static void add_value(fm_runs *runs, uint64_t value, uint64_t count)
         return;
     }
     runs->tables[0].cells[value] += count;
-    widen(&runs->tables[0], value, value);
+    widen_table(&runs->tables[0], value, value);
 }
 
 static void add_one_by_one(fm_runs *runs, uint64_t first, uint64_t stride, uint64_t length,
@@ -212,7 +212,7 @@ bool fm_runs_add(fm_runs *runs, int64_t first, int64_t stride, uint64_t length, 
     add_end(runs, table, (uint64_t)first, differences, degree, 1);
     unsigned __int128 end = (unsigned __int128)first + (unsigned __int128)stride * length;
     if (end < runs->size) add_end(runs, table, (uint64_t)end, ending, degree, (uint64_t)-1);
-    widen(table, (uint64_t)first, (uint64_t)last);
+    widen_table(table, (uint64_t)first, (uint64_t)last);
     return true;
 }
 

@@ -45,7 +45,7 @@ typedef struct fm_isl_watch {
 } fm_isl_watch;
 
 /* Bytes of the process that are in memory; 0: not known. */
-static uint64_t resident(void)
+static uint64_t resident_memory(void)
 {
     unsigned long long size, pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
@@ -55,15 +55,15 @@ static uint64_t resident(void)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void look(fm_isl_watch *watch)
+static void look_at_limits(fm_isl_watch *watch)
 {
     if (watch->end > 0 && fm_now() >= watch->end) atomic_store(&watch->late, true);
-    if (watch->memory && resident() > watch->memory) atomic_store(&watch->large, true);
+    if (watch->memory && resident_memory() > watch->memory) atomic_store(&watch->large, true);
     /* It is made to be called from signal handlers: isl's loops look at a flag. */
     if (atomic_load(&watch->late) || atomic_load(&watch->large)) isl_ctx_abort(watch->ctx);
 }
 
-static void *watching(void *argument)
+static void *watch_limits(void *argument)
 {
     fm_isl_watch *watch = argument;
     pthread_mutex_lock(&watch->lock);
@@ -76,7 +76,7 @@ static void *watching(void *argument)
             until.tv_sec++;
         }
         pthread_cond_timedwait(&watch->over, &watch->lock, &until);
-        if (!watch->ended) look(watch);
+        if (!watch->ended) look_at_limits(watch);
     }
     pthread_mutex_unlock(&watch->lock);
     return NULL;
@@ -95,13 +95,13 @@ fm_status fm_isl_work_begin(fm_isl_work *work, const fm_isl_limits *limits, fm_e
     isl_ctx_set_max_operations(ctx, limits->operations);
     watch->ctx = ctx;
     watch->end = limits->seconds > 0 ? fm_now() + limits->seconds : 0;
-    watch->memory = limits->memory ? resident() + limits->memory : 0;
+    watch->memory = limits->memory ? resident_memory() + limits->memory : 0;
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->over, NULL);
     work->ctx = ctx;
     work->watch = watch;
     if (watch->end > 0 || watch->memory) {
-        int failure = pthread_create(&watch->thread, NULL, watching, watch);
+        int failure = pthread_create(&watch->thread, NULL, watch_limits, watch);
         if (failure) {
             fm_isl_work_end(work, NULL);
             return fm_fail_io(error, NULL, "start a thread", failure);
@@ -582,8 +582,8 @@ static bool take_floor(fm_isl_work *work, isl_local_space *space, unsigned index
 
 /* Which of our columns each of isl's columns gets: quotients of kept variables come first, the others are
  * counted like the other dimensions. */
-static void arrange(fm_system *system, const fm_floor *floors, unsigned dimensions, unsigned divs,
-                    unsigned kept, unsigned *order)
+static void arrange_floors(fm_system *system, const fm_floor *floors, unsigned dimensions, unsigned divs,
+                           unsigned kept, unsigned *order)
 {
     bool counted[FM_COLUMNS] = {false};
     unsigned extra = 0, next;
@@ -651,7 +651,7 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
         done = take_floor(work, space, (unsigned)i, (unsigned)dimensions, &floors[i]);
     isl_local_space_free(space);
     if (done) {
-        arrange(system, floors, (unsigned)dimensions, (unsigned)divs, kept, order);
+        arrange_floors(system, floors, (unsigned)dimensions, (unsigned)divs, kept, order);
         isl_mat *equal =
             isl_basic_set_equalities_matrix(set, isl_dim_set, isl_dim_div, isl_dim_param, isl_dim_cst);
         isl_mat *rest =
@@ -668,7 +668,7 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
 }
 
 /* A line of isl's columns (dimensions, quotients) by ours. */
-static fm_line moved(const fm_line *line, unsigned count, const unsigned *columns)
+static fm_line moved_line(const fm_line *line, unsigned count, const unsigned *columns)
 {
     fm_line result = {{0}};
     for (unsigned i = 0; i < count; i++)
@@ -694,7 +694,7 @@ bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_l
         fm_floor quotient;
         done = take_floor(work, space, i, dimensions, &quotient);
         if (!done) break;
-        fm_line line = moved(&quotient.of, dimensions + i, columns);
+        fm_line line = moved_line(&quotient.of, dimensions + i, columns);
         done = fm_system_floor(work, system, NULL, &line, quotient.by, &columns[dimensions + i], &inserted);
     }
     for (unsigned i = 0; i < dimensions + (unsigned)divs && done; i++) {
@@ -713,6 +713,6 @@ bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_l
         return false;
     }
     if (!number_of(work, by_value, &by)) return false;
-    fm_line line = moved(&of, dimensions + (unsigned)divs, columns);
+    fm_line line = moved_line(&of, dimensions + (unsigned)divs, columns);
     return fm_system_quotient(work, system, NULL, &line, by, value, &inserted);
 }

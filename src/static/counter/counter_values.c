@@ -114,7 +114,7 @@ static bool choose_all(fm_isl_work *work, choice *this, bool whatever)
     return true;
 }
 
-static bool choose(fm_isl_work *work, choice *this, bool whatever)
+static bool choose_variables(fm_isl_work *work, choice *this, bool whatever)
 {
     const fm_system *domain = &this->piece->domain;
     const fm_poly *value = &this->piece->value;
@@ -142,7 +142,7 @@ static bool choose(fm_isl_work *work, choice *this, bool whatever)
     return true;
 }
 
-static fm_line moved(const choice *this, const fm_line *line)
+static fm_line moved_line(const choice *this, const fm_line *line)
 {
     fm_line result = {{0}};
     for (unsigned i = 0; i < this->old; i++)
@@ -160,7 +160,7 @@ static bool take_floors(fm_isl_work *work, const choice *this, fm_system *system
     for (unsigned i = 0; i < domain->extra; i++)
         if (this->gone[domain->kept + i])
             system->floors[system->extra++] =
-                (fm_floor){moved(this, &domain->floors[i].of), domain->floors[i].by};
+                (fm_floor){moved_line(this, &domain->floors[i].of), domain->floors[i].by};
     return true;
 }
 
@@ -180,14 +180,14 @@ static bool make_system(fm_isl_work *work, const choice *this, fm_system *system
         for (size_t i = 0; i < from[k]->count; i++) {
             fm_line *line = fm_lines_add(work, to[k]);
             if (!line) return false;
-            *line = moved(this, &from[k]->lines[i]);
+            *line = moved_line(this, &from[k]->lines[i]);
         }
     for (unsigned i = 0; i < 2 * domain->extra; i++) {
         const fm_floor *quotient = &domain->floors[i / 2];
         if (this->gone[domain->kept + i / 2]) continue;
         fm_line *line = fm_lines_add(work, &system->inequalities);
         if (!line) return false;
-        *line = moved(this, &quotient->of);
+        *line = moved_line(this, &quotient->of);
         line->at[this->columns[domain->kept + i / 2]] = -quotient->by;
         if (i % 2 == 0) continue;
         for (unsigned j = 0; j < FM_COLUMNS; j++) line->at[j] = -line->at[j];
@@ -258,7 +258,7 @@ static bool plan_create(fm_isl_work *work, fm_plan *plan, const fm_counter_piece
     choice this = {.piece = piece};
     fm_system system = {0};
     memset(plan, 0, sizeof *plan);
-    if (!choose(work, &this, all)) return false;
+    if (!choose_variables(work, &this, all)) return false;
     plan->sum = this.others;
     bool done = make_system(work, &this, &system) && make_value(work, &this, &plan->value, &system);
     plan->value_system.kept = this.kept;
@@ -569,7 +569,7 @@ static void walk_clear(fm_walk *this)
 enum { STEPS_BETWEEN_LOOKS = 1 << 12, MANY_STEPS = 20000 };
 
 /* The quotients behind the variables. */
-static bool extend(fm_walk *this, const fm_system *system, const fm_sparse *floors, int64_t *at)
+static bool extend_point(fm_walk *this, const fm_system *system, const fm_sparse *floors, int64_t *at)
 {
     for (unsigned i = 0; i < system->extra; i++) {
         int64_t number;
@@ -597,7 +597,7 @@ static bool count_at(fm_walk *this, const int64_t *at, uint64_t *count)
 static bool extend_value(fm_walk *this, int64_t *at)
 {
     memcpy(at, this->at, this->value_system->kept * sizeof at[0]);
-    return extend(this, this->value_system, this->value_floors, at);
+    return extend_point(this, this->value_system, this->value_floors, at);
 }
 
 static bool add_run(fm_walk *this, int64_t first, int64_t stride, uint64_t length,
@@ -631,7 +631,7 @@ static bool add_points(fm_walk *this, unsigned inner, int64_t first, int64_t ste
     for (int64_t i = 0; i < length; i++) {
         if (!may_go_on(this)) return false;
         this->at[inner] = first + i * step;
-        if (!extend(this, this->domain, this->floors, this->at)) return false;
+        if (!extend_point(this, this->domain, this->floors, this->at)) return false;
         if (fm_system_holds(this->domain, this->at) && !add_point(this)) return false;
     }
     return true;
@@ -695,7 +695,7 @@ static bool add_steps(fm_walk *this, unsigned inner, int64_t first, int64_t leng
     uint64_t values[FM_RUN_DEGREE + 1] = {0}, differences[FM_RUN_DEGREE + 1] = {0}, sum;
     this->steps += 8;
     this->at[inner] = first;
-    if (!extend(this, this->domain, this->floors, this->at)) return false;
+    if (!extend_point(this, this->domain, this->floors, this->at)) return false;
     if (!holding_steps(this, length, &skipped, &count)) return false;
     first += skipped * this->period;
     if (count <= (int64_t)degree || count < 2) return add_points(this, inner, first, this->period, count);

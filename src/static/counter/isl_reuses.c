@@ -259,7 +259,7 @@ static isl_stat take_piece(isl_set *domain, isl_multi_aff *last, void *context)
 }
 
 /* One step: candidates that are apart in one way. */
-static bool look(search *this)
+static bool look_for_previous(search *this)
 {
     fm_isl_work *work = this->work;
     const fm_touches *touches = this->touches;
@@ -310,7 +310,8 @@ static bool next_position(search *this, uint32_t below, uint32_t *position)
 static bool look_by_position(search *this, uint32_t below)
 {
     bool done = true;
-    while (done && next_position(this, below, &below)) done = fm_isl_alive(this->work) && look(this);
+    while (done && next_position(this, below, &below))
+        done = fm_isl_alive(this->work) && look_for_previous(this);
     return done;
 }
 
@@ -332,7 +333,7 @@ bool fm_isl_reuses_find(fm_isl_work *work, fm_isl_reuses *reuses, const fm_touch
     bool done = reuses->cold != NULL || fm_isl_gave_up(work);
     this.apart = FM_APART_ORDER;
     this.level = reference->depth;
-    done = done && look(&this);
+    done = done && look_for_previous(&this);
     for (unsigned level = reference->depth + 1; level-- > 0 && done;) {
         this.level = level;
         this.apart = FM_APART_POSITION;
@@ -344,7 +345,7 @@ bool fm_isl_reuses_find(fm_isl_work *work, fm_isl_reuses *reuses, const fm_touch
         this.just_before = true;
         done = look_by_position(&this, UINT32_MAX);
         this.just_before = false;
-        done = done && fm_isl_alive(work) && look(&this);
+        done = done && fm_isl_alive(work) && look_for_previous(&this);
     }
     if (!done) fm_isl_reuses_clear(reuses);
     return done;
@@ -399,7 +400,7 @@ static bool begin_system(window *this)
 }
 
 /* The variable of the touch at a level, less the one of the use, or of the reuse, less `more`. */
-static fm_line difference(const window *this, unsigned level, bool to_use, int64_t more)
+static fm_line window_difference(const window *this, unsigned level, bool to_use, int64_t more)
 {
     const fm_line *point = to_use ? &this->reuse->from[level] : &this->reuse->to[level];
     fm_line line;
@@ -410,7 +411,7 @@ static fm_line difference(const window *this, unsigned level, bool to_use, int64
 }
 
 /* The part as it is now, with up to two conditions more: its blocks. */
-static bool emit(window *this, const fm_line *above, const fm_line *below)
+static bool emit_part(window *this, const fm_line *above, const fm_line *below)
 {
     fm_isl_work *work = this->work;
     size_t count = this->system.inequalities.count;
@@ -436,7 +437,7 @@ static bool emit(window *this, const fm_line *above, const fm_line *below)
     return this->blocks != NULL || fm_isl_gave_up(work);
 }
 
-static bool parts(window *this, unsigned level, bool after_use, bool before_reuse);
+static bool find_parts(window *this, unsigned level, bool after_use, bool before_reuse);
 
 /* Parts in which the variable of the level is the use's (or the reuse's). */
 static bool parts_equal(window *this, unsigned level, bool to_use, bool after_use, bool before_reuse)
@@ -444,15 +445,15 @@ static bool parts_equal(window *this, unsigned level, bool to_use, bool after_us
     size_t count = this->system.equalities.count;
     fm_line *line = fm_lines_add(this->work, &this->system.equalities);
     if (!line) return false;
-    *line = difference(this, level, to_use, 0);
-    bool done = parts(this, level + 1, after_use, before_reuse);
+    *line = window_difference(this, level, to_use, 0);
+    bool done = find_parts(this, level + 1, after_use, before_reuse);
     this->system.equalities.count = count;
     return done;
 }
 
 /* Everything of the touch from this level on. after_use: so far it is at the use's time, and has to come
  * after it; before_reuse: the same with the reuse. */
-static bool parts(window *this, unsigned level, bool after_use, bool before_reuse)
+static bool find_parts(window *this, unsigned level, bool after_use, bool before_reuse)
 {
     const fm_reference *reference = this->touch->reference;
     uint32_t position = reference->position[level];
@@ -467,24 +468,24 @@ static bool parts(window *this, unsigned level, bool after_use, bool before_reus
     if (level == reference->depth) {
         if (after_use && this->touch->reference->order <= this->from->reference->order) return true;
         if (before_reuse && this->touch->reference->order >= this->to->reference->order) return true;
-        return emit(this, NULL, NULL);
+        return emit_part(this, NULL, NULL);
     }
-    if (!after_use && !before_reuse) return emit(this, NULL, NULL);
+    if (!after_use && !before_reuse) return emit_part(this, NULL, NULL);
     fm_line above = {{0}}, below = {{0}};
-    if (after_use) above = difference(this, level, true, 1);
+    if (after_use) above = window_difference(this, level, true, 1);
     if (before_reuse) {
-        below = difference(this, level, false, 0);
+        below = window_difference(this, level, false, 0);
         for (unsigned i = 0; i < FM_COLUMNS; i++) below.at[i] = -below.at[i];
         below.at[FM_CONSTANT] -= 1;
     }
     if (after_use && before_reuse) {
         if (this->reuse->apart != FM_APART_LOOP || level != this->reuse->level)
             return parts_equal(this, level, false, true, true);
-        return emit(this, &above, &below) && parts_equal(this, level, true, true, false) &&
+        return emit_part(this, &above, &below) && parts_equal(this, level, true, true, false) &&
                parts_equal(this, level, false, false, true);
     }
-    if (after_use) return emit(this, &above, NULL) && parts_equal(this, level, true, true, false);
-    return emit(this, NULL, &below) && parts_equal(this, level, false, false, true);
+    if (after_use) return emit_part(this, &above, NULL) && parts_equal(this, level, true, true, false);
+    return emit_part(this, NULL, &below) && parts_equal(this, level, false, false, true);
 }
 
 /* The quotients of the reuse's domain were kept variables while counting: now they are quotients again. */
@@ -528,7 +529,7 @@ bool fm_between_count(fm_isl_work *work, const fm_touches *touches, const fm_isl
         for (size_t i = 0; i < touches->count && done; i++) {
             this.touch = &touches->touches[i];
             if (this.touch->reference->array != array) continue;
-            done = fm_isl_alive(work) && begin_system(&this) && parts(&this, 0, true, true);
+            done = fm_isl_alive(work) && begin_system(&this) && find_parts(&this, 0, true, true);
             fm_system_clear(&this.system);
         }
         if (done)

@@ -48,8 +48,8 @@ static void sort_short(fm_interval *items, size_t count)
     }
 }
 
-static void merge(const fm_interval *left, size_t left_count, const fm_interval *right, size_t right_count,
-                  fm_interval *to)
+static void merge_runs(const fm_interval *left, size_t left_count, const fm_interval *right,
+                       size_t right_count, fm_interval *to)
 {
     const fm_interval *left_end = left + left_count, *right_end = right + right_count;
     while (left < left_end && right < right_end) {
@@ -88,7 +88,7 @@ static size_t find_runs(fm_intervals *self)
     return runs;
 }
 
-static bool sort(fm_intervals *self)
+static bool sort_intervals(fm_intervals *self)
 {
     if (self->count <= SHORT) {
         sort_short(self->items, self->count);
@@ -104,8 +104,8 @@ static bool sort(fm_intervals *self)
         for (size_t i = 0; i < runs; i += 2) {
             const size_t begin = self->runs[i], middle = self->runs[i + 1],
                          end = i + 2 <= runs ? self->runs[i + 2] : middle;
-            merge(self->items + begin, middle - begin, self->items + middle, end - middle,
-                  self->spare + begin);
+            merge_runs(self->items + begin, middle - begin, self->items + middle, end - middle,
+                       self->spare + begin);
             self->runs[kept++] = begin;
         }
         self->runs[kept] = self->count;
@@ -124,7 +124,7 @@ static bool sort(fm_intervals *self)
 static bool intervals_join(fm_intervals *self)
 {
     if (self->count < 2) return true;
-    if (!sort(self)) return false;
+    if (!sort_intervals(self)) return false;
     size_t kept = 0;
     for (size_t i = 1; i < self->count; i++) {
         if (self->items[i].first >> self->shift <= (self->items[kept].last >> self->shift) + 1) {
@@ -275,7 +275,7 @@ static fm_status make_room(piece *self, uint64_t more)
 }
 
 /* Addresses from one byte to another, without a block left out. */
-static inline fm_status emit(piece *self, int64_t first, int64_t last)
+static inline fm_status emit_interval(piece *self, int64_t first, int64_t last)
 {
     const fm_status status = make_room(self, 1);
     if (status == FM_OK) fm_intervals_put(&self->oracle->intervals, first, last + self->width);
@@ -299,7 +299,7 @@ static inline fm_status emit_last(piece *self, int64_t address, int64_t factor, 
     const int64_t first = address + factor * low, last = address + factor * high;
     const int64_t size = factor < 0 ? -factor : factor;
     if (size <= (int64_t)1 << self->oracle->shift || low == high)
-        return factor > 0 ? emit(self, first, last) : emit(self, last, first);
+        return factor > 0 ? emit_interval(self, first, last) : emit_interval(self, last, first);
     return emit_steps(self, first, factor, high - low + 1);
 }
 
@@ -314,7 +314,7 @@ static fm_status enumerate_all(piece *self, unsigned variable, int64_t address)
         if (result == FM_SEARCH_GIVEN_UP)
             return fm_fail(self->error, FM_E_LIMIT, NULL,
                            "the search for accesses between took too many steps");
-        return result == FM_SEARCH_FOUND ? emit(self, address, address) : FM_OK;
+        return result == FM_SEARCH_FOUND ? emit_interval(self, address, address) : FM_OK;
     }
     int64_t low, high;
     const unsigned column = family->projection->parameters + variable;
@@ -364,11 +364,11 @@ static fm_status emit_pair(piece *self, unsigned variable, int64_t address, int6
     return FM_OK;
 }
 
-static fm_status enumerate(piece *self, unsigned variable, int64_t address);
+static fm_status enumerate_variable(piece *self, unsigned variable, int64_t address);
 
 /* The variable is between low and high, and no later bound depends on it: all values have the same intervals,
  * moved by its factor. */
-static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t low, int64_t high)
+static fm_status repeat_interval(piece *self, unsigned variable, int64_t address, int64_t low, int64_t high)
 {
     fm_intervals *intervals = &self->oracle->intervals;
     const unsigned column = self->family->projection->parameters + variable;
@@ -376,7 +376,7 @@ static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t
     const size_t begin = intervals->count, barrier = intervals->barrier;
     self->values[column] = factor > 0 ? low : high;
     intervals->barrier = begin;
-    fm_status status = enumerate(self, variable + 1, address + factor * self->values[column]);
+    fm_status status = enumerate_variable(self, variable + 1, address + factor * self->values[column]);
     const size_t count = intervals->count - begin;
     intervals->barrier = barrier;
     if (status != FM_OK || !count || low == high) return status;
@@ -396,7 +396,7 @@ static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t
     return FM_OK;
 }
 
-static fm_status enumerate(piece *self, unsigned variable, int64_t address)
+static fm_status enumerate_variable(piece *self, unsigned variable, int64_t address)
 {
     const oracle_family *family = self->family;
     int64_t low, high;
@@ -408,12 +408,12 @@ static fm_status enumerate(piece *self, unsigned variable, int64_t address)
         if (variable + 2 == family->variables) return emit_pair(self, variable, address, low, high);
         for (int64_t value = low; value <= high; value++) {
             self->values[column] = value;
-            fm_status status = enumerate(self, variable + 1, address + factor * value);
+            fm_status status = enumerate_variable(self, variable + 1, address + factor * value);
             if (status != FM_OK) return status;
         }
         return FM_OK;
     }
-    return repeat(self, variable, address, low, high);
+    return repeat_interval(self, variable, address, low, high);
 }
 
 /* ---- pieces ---- */
@@ -477,7 +477,8 @@ static fm_status emit_piece(fm_oracle *oracle, const oracle_piece *what, fm_erro
     int64_t address = what->least;
     for (unsigned k = 0; k < fixed; k++) address += (*family)->factors[k] * what->x[k];
     if (!(*family)->exact) return enumerate_all(&self, 0, address);
-    return (*family)->variables ? enumerate(&self, 0, address) : emit(&self, address, address);
+    return (*family)->variables ? enumerate_variable(&self, 0, address)
+                                : emit_interval(&self, address, address);
 }
 
 typedef struct stretch {

@@ -272,7 +272,7 @@ static fm_status find_companions(fm_oracle *self, uint32_t number, fm_error *err
 }
 
 /* Are the two the same but for their positions and the constant of the address? */
-static bool alike(const fm_reference *left, const fm_reference *right)
+static bool same_class(const fm_reference *left, const fm_reference *right)
 {
     return left->array == right->array && left->depth == right->depth &&
            left->row_count == right->row_count &&
@@ -286,7 +286,8 @@ static fm_status find_class(fm_oracle *self, uint32_t number, fm_error *error)
 {
     const fm_reference *all = self->list->references;
     size_t found = 0;
-    while (found < self->class_count && !alike(&all[self->classes[found].reference], &all[number])) found++;
+    while (found < self->class_count && !same_class(&all[self->classes[found].reference], &all[number]))
+        found++;
     self->places[number].class_number = (uint32_t)found;
     if (found < self->class_count) return FM_OK;
     oracle_class *made = &self->classes[self->class_count++];

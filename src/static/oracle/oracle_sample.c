@@ -44,7 +44,7 @@ fm_status fm_reuses_add(fm_reuses *reuses, uint64_t distance, uint32_t from, uin
     return FM_OK;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_reuses(const void *left, const void *right)
 {
     const fm_reuse_count *a = left, *b = right;
     if (a->distance != b->distance) return a->distance < b->distance ? -1 : 1;
@@ -54,11 +54,11 @@ static int compare(const void *left, const void *right)
 
 void fm_reuses_sort(fm_reuses *reuses)
 {
-    if (reuses->count) qsort(reuses->items, reuses->count, sizeof *reuses->items, compare);
+    if (reuses->count) qsort(reuses->items, reuses->count, sizeof *reuses->items, compare_reuses);
     size_t kept = 0;
     for (size_t i = 0; i < reuses->count; i++) {
         const fm_reuse_count one = reuses->items[i];
-        if (kept && !compare(&reuses->items[kept - 1], &one))
+        if (kept && !compare_reuses(&reuses->items[kept - 1], &one))
             reuses->items[kept - 1].count += one.count;
         else if (one.count)
             reuses->items[kept++] = one;
@@ -101,7 +101,7 @@ static fm_status count_points(sampler *self)
     return FM_OK;
 }
 
-static fm_status ask(sampler *self, uint32_t reference, uint64_t rank)
+static fm_status ask_oracle(sampler *self, uint32_t reference, uint64_t rank)
 {
     fm_point point = {.reference = reference};
     fm_reuse reuse;
@@ -121,13 +121,13 @@ static fm_status ask(sampler *self, uint32_t reference, uint64_t rank)
 }
 
 /* The begin of part number `part` of `parts` of `whole`. */
-static uint64_t cut(uint64_t whole, uint64_t part, uint64_t parts)
+static uint64_t cut_part(uint64_t whole, uint64_t part, uint64_t parts)
 {
     return (uint64_t)((unsigned __int128)whole * part / parts);
 }
 
 /* One draw from each part: a real number in it, rounded down, so that every access is drawn equally often. */
-static uint64_t draw(sampler *self, uint64_t whole, uint64_t part, uint64_t parts)
+static uint64_t draw_rank(sampler *self, uint64_t whole, uint64_t part, uint64_t parts)
 {
     const unsigned __int128 within =
         fm_static_random_below(&self->random, whole); /* parts-ths of an access */
@@ -140,17 +140,18 @@ static fm_status draw_all(sampler *self, uint64_t samples)
     uint32_t reference = 0;
     uint64_t before = 0; /* accesses of the references before this one */
     for (uint64_t i = 0; i < samples; i++) {
-        const uint64_t at = self->result->exact ? cut(whole, i, samples) : draw(self, whole, i, samples);
+        const uint64_t at =
+            self->result->exact ? cut_part(whole, i, samples) : draw_rank(self, whole, i, samples);
         while (at - before >= fm_points_count(self->points[reference]))
             before += fm_points_count(self->points[reference++]);
-        fm_status status = ask(self, reference, at - before);
+        fm_status status = ask_oracle(self, reference, at - before);
         if (status != FM_OK) return status;
     }
     return FM_OK;
 }
 
 /* From counts of samples to counts of accesses. */
-static fm_status weigh(sampler *self, uint64_t samples)
+static fm_status weigh_first_touches(sampler *self, uint64_t samples)
 {
     fm_reuses *reuses = &self->result->reuses;
     const uint64_t all = reuses->accesses - reuses->first_touches;
@@ -158,7 +159,7 @@ static fm_status weigh(sampler *self, uint64_t samples)
     fm_reuses_sort(reuses);
     for (size_t i = 0; i < reuses->count; i++) {
         seen += reuses->items[i].count;
-        uint64_t up_to = cut(reuses->accesses, seen, samples);
+        uint64_t up_to = cut_part(reuses->accesses, seen, samples);
         if (up_to > all || i + 1 == reuses->count) up_to = all;
         reuses->items[i].count = up_to - given;
         given = up_to;
@@ -166,7 +167,7 @@ static fm_status weigh(sampler *self, uint64_t samples)
     seen = given = 0;
     for (size_t i = 0; i < reuses->reference_count; i++) {
         seen += reuses->firsts[i];
-        const uint64_t up_to = self->firsts ? cut(reuses->first_touches, seen, self->firsts) : 0;
+        const uint64_t up_to = self->firsts ? cut_part(reuses->first_touches, seen, self->firsts) : 0;
         reuses->firsts[i] = up_to - given;
         given = up_to;
     }
@@ -204,7 +205,7 @@ fm_status fm_sample(fm_sampled_reuses *sampled, const fm_reference_list *list,
         sampled->samples = samples;
         sampled->band = sampled->exact ? 0 : sqrt(log(2 * exp(1) / 0.05) / (2 * (double)samples));
         status = draw_all(&self, samples);
-        if (status == FM_OK) status = weigh(&self, samples);
+        if (status == FM_OK) status = weigh_first_touches(&self, samples);
     }
     if (status == FM_OK && !sampled->reuses.accesses) sampled->exact = true;
     for (size_t i = 0; i < list->count && self.points; i++) fm_points_destroy(self.points[i]);

@@ -361,8 +361,8 @@ static bool in_range(const fm_reference *made)
 }
 
 /* An end of the values of form over the reference's points. */
-static fm_status extreme(lowering *work, const fm_reference *made, const fm_row *form, bool largest,
-                         fm_search_result *result, int64_t *value, int64_t *point)
+static fm_status extreme_value(lowering *work, const fm_reference *made, const fm_row *form, bool largest,
+                               fm_search_result *result, int64_t *value, int64_t *point)
 {
     fm_status status = fm_form_extreme(made->rows, made->row_count, made->depth, made->least, made->most,
                                        form, largest, SEARCH_BUDGET, result, value, point, work->error);
@@ -383,7 +383,7 @@ static fm_status put_reference(lowering *work, const lower_case *one, const fm_r
     if (!fm_box_tighten(made.rows, made.row_count, made.depth, made.least, made.most)) return FM_OK;
     if (!in_range(&made))
         return fm_lower_fail(work, FM_E_LIMIT, "addresses or bounds of loops are beyond 2^62");
-    status = extreme(work, &made, &nothing, true, &result, &value, point);
+    status = extreme_value(work, &made, &nothing, true, &result, &value, point);
     if (status != FM_OK || result == FM_SEARCH_NONE) return status;
     *exists = true;
     fm_reference_list *list = work->list;
@@ -430,7 +430,7 @@ static fm_status check_inside(lowering *work, const lower_case *one, const fm_re
         if (largest ? high <= last_start : low >= array->base) continue;
         fm_search_result result;
         int64_t address, point[FM_REFERENCE_DEPTH];
-        status = extreme(work, &made, &made.address, largest, &result, &address, point);
+        status = extreme_value(work, &made, &made.address, largest, &result, &address, point);
         if (status != FM_OK) return status;
         if (result == FM_SEARCH_NONE) return FM_OK; /* it touches nothing at all */
         if (largest ? address <= last_start : address >= array->base) continue;

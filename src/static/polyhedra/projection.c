@@ -206,7 +206,8 @@ static int put_wide(row_set *set, const __int128 *factors, __int128 constant, bo
 }
 
 /* Adds low's and high's rows so that the column vanishes. */
-static int combine(row_set *to, const fm_wide_row *low, const fm_wide_row *high, unsigned column, bool *exact)
+static int combine_rows(row_set *to, const fm_wide_row *low, const fm_wide_row *high, unsigned column,
+                        bool *exact)
 {
     const __int128 p = low->factors[column], q = -(__int128)high->factors[column];
     __int128 factors[FM_PROJECTION_COLUMNS], constant = p * high->constant + q * low->constant;
@@ -220,7 +221,7 @@ static int combine(row_set *to, const fm_wide_row *low, const fm_wide_row *high,
     return put_wide(to, factors, constant, true);
 }
 
-static bool opposite(const fm_wide_row *left, const fm_wide_row *right, unsigned columns)
+static bool opposite_rows(const fm_wide_row *left, const fm_wide_row *right, unsigned columns)
 {
     if (left->constant != -right->constant) return false;
     for (unsigned c = 0; c < columns; c++)
@@ -234,7 +235,7 @@ static bool find_equation(const row_set *set, unsigned column, size_t *low, size
     for (size_t i = 0; i < set->count; i++) {
         if (set->rows[i].factors[column] != 1) continue;
         for (size_t k = 0; k < set->count; k++)
-            if (opposite(&set->rows[i], &set->rows[k], set->columns)) {
+            if (opposite_rows(&set->rows[i], &set->rows[k], set->columns)) {
                 *low = i;
                 *high = k;
                 return true;
@@ -243,7 +244,7 @@ static bool find_equation(const row_set *set, unsigned column, size_t *low, size
     return false;
 }
 
-static int eliminate(const row_set *from, row_set *to, unsigned column, bool *exact)
+static int eliminate_column(const row_set *from, row_set *to, unsigned column, bool *exact)
 {
     size_t low = 0, high = 0;
     const bool equation = find_equation(from, column, &low, &high);
@@ -258,19 +259,19 @@ static int eliminate(const row_set *from, row_set *to, unsigned column, bool *ex
         for (size_t k = 0; k < from->count; k++) {
             if (from->rows[k].factors[column] >= 0) continue;
             if (equation && i != low && k != high) continue;
-            if (combine(to, &from->rows[i], &from->rows[k], column, exact)) return -1;
+            if (combine_rows(to, &from->rows[i], &from->rows[k], column, exact)) return -1;
         }
     }
     /* The box bounds it too: rows that only say what it says were left out. */
     fm_wide_row bound = {.constant = from->most[column]};
     bound.factors[column] = -1;
     for (size_t i = 0; i < from->count; i++)
-        if (from->rows[i].factors[column] > 0 && combine(to, &from->rows[i], &bound, column, exact))
+        if (from->rows[i].factors[column] > 0 && combine_rows(to, &from->rows[i], &bound, column, exact))
             return -1;
     bound.constant = -from->least[column];
     bound.factors[column] = 1;
     for (size_t i = 0; i < from->count; i++)
-        if (from->rows[i].factors[column] < 0 && combine(to, &bound, &from->rows[i], column, exact))
+        if (from->rows[i].factors[column] < 0 && combine_rows(to, &bound, &from->rows[i], column, exact))
             return -1;
     if (to->incomplete) *exact = false;
     return 0;
@@ -292,7 +293,7 @@ static int keep_level(fm_projection *projection, fm_arena *arena, unsigned numbe
     return 0;
 }
 
-static int build(fm_projection *projection, fm_arena *arena, const fm_wide_row *rows, size_t count)
+static int build_levels(fm_projection *projection, fm_arena *arena, const fm_wide_row *rows, size_t count)
 {
     const unsigned columns = projection->parameters + projection->variables;
     row_set set = {.columns = columns, .least = projection->least, .most = projection->most}, next = set;
@@ -309,7 +310,7 @@ static int build(fm_projection *projection, fm_arena *arena, const fm_wide_row *
         failed = keep_level(projection, arena, level, &set);
         if (!level || failed) break;
         bool now;
-        failed = eliminate(&set, &next, projection->parameters + level - 1, &now);
+        failed = eliminate_column(&set, &next, projection->parameters + level - 1, &now);
         exact = exact && now;
         if (next.incomplete) projection->complete = false;
         row_set swap = set;
@@ -341,7 +342,7 @@ fm_status fm_projection_create(fm_projection **projection, fm_arena *arena, unsi
         memcpy(made->least, least, columns * sizeof *least);
         memcpy(made->most, most, columns * sizeof *most);
     }
-    if (build(made, arena, rows, count))
+    if (build_levels(made, arena, rows, count))
         return fm_fail_memory(error, count * sizeof *rows, "the bounds of a loop");
     *projection = made;
     return FM_OK;

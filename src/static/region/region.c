@@ -144,7 +144,7 @@ static const fm_condition *replace_condition(fm_arena *arena, const fm_condition
     return made;
 }
 
-static bool constant(const fm_region *region, const fm_expr *expression, int64_t *value)
+static bool constant_value(const fm_region *region, const fm_expr *expression, int64_t *value)
 {
     if (expression->kind == FM_EXPR_NUMBER) {
         *value = expression->number;
@@ -159,7 +159,7 @@ static bool constant(const fm_region *region, const fm_expr *expression, int64_t
 bool fm_expr_same(const fm_region *region, const fm_expr *left, const fm_expr *right)
 {
     int64_t a, b;
-    if (constant(region, left, &a) && constant(region, right, &b)) return a == b;
+    if (constant_value(region, left, &a) && constant_value(region, right, &b)) return a == b;
     if (left->kind != right->kind || left->index != right->index || left->number != right->number)
         return false;
     return !left->left ||

@@ -75,7 +75,7 @@ static void skip_blanks(fm_lexer *lexer)
     }
 }
 
-static fm_status keep(fm_lexer *lexer, const char *text, fm_error *error)
+static fm_status keep_text(fm_lexer *lexer, const char *text, fm_error *error)
 {
     lexer->text = fm_arena_intern(lexer->arena, text);
     return lexer->text ? FM_OK : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a name");
@@ -94,7 +94,7 @@ static fm_status read_name(fm_lexer *lexer, fm_error *error)
     }
     name[length] = '\0';
     lexer->kind = FM_TOKEN_NAME;
-    return keep(lexer, name, error);
+    return keep_text(lexer, name, error);
 }
 
 static fm_status read_number(fm_lexer *lexer, fm_error *error)
@@ -134,7 +134,7 @@ static fm_status read_text(fm_lexer *lexer, fm_error *error)
     lexer->at++;
     text[length] = '\0';
     lexer->kind = FM_TOKEN_TEXT;
-    return keep(lexer, text, error);
+    return keep_text(lexer, text, error);
 }
 
 static fm_status read_sign(fm_lexer *lexer, fm_error *error)
@@ -170,12 +170,12 @@ fm_status fm_lexer_next(fm_lexer *lexer, fm_error *error)
 
 /* ---- expressions and conditions ---- */
 
-static fm_status made(const void *node, fm_error *error)
+static fm_status made_or_failed(const void *node, fm_error *error)
 {
     return node ? FM_OK : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for an expression");
 }
 
-static fm_status enter(fm_region_reader *reader, fm_error *error)
+static fm_status enter_nesting(fm_region_reader *reader, fm_error *error)
 {
     if (reader->nesting == FM_MOST_NESTING)
         return fm_lexer_fail(&reader->lexer, error, "more than %d parentheses and blocks inside each other",
@@ -203,12 +203,12 @@ static fm_status read_known(fm_region_reader *reader, const fm_expr **expression
     for (unsigned i = reader->loop_count; i-- > 0;)
         if (strcmp(region->variables[reader->loops[i]], name) == 0) {
             *expression = fm_expr_variable(region->arena, reader->loops[i]);
-            return made(*expression, error);
+            return made_or_failed(*expression, error);
         }
     for (size_t i = 0; i < region->parameter_count; i++)
         if (strcmp(region->parameters[i].name, name) == 0) {
             *expression = fm_expr_parameter(region->arena, (uint32_t)i);
-            return made(*expression, error);
+            return made_or_failed(*expression, error);
         }
     return fm_lexer_fail(&reader->lexer, error,
                          "there is no parameter and no loop here with the name '%.60s'", name);
@@ -246,7 +246,7 @@ static fm_status read_call(fm_region_reader *reader, const char *name, const fm_
             *expression =
                 fm_expr_add(arena, *expression, fm_expr_add(arena, other, fm_expr_number(arena, -1)));
         *expression = fm_expr_binary(arena, functions[which].kind, *expression, other);
-        status = made(*expression, error);
+        status = made_or_failed(*expression, error);
     }
     if (status != FM_OK) return status;
     if (count < 2) return fm_lexer_unexpected(&reader->lexer, "',' and another number", error);
@@ -257,19 +257,19 @@ static fm_status read_primary(fm_region_reader *reader, const fm_expr **expressi
 {
     fm_lexer *lexer = &reader->lexer;
     fm_arena *arena = reader->region->arena;
-    fm_status status = enter(reader, error);
+    fm_status status = enter_nesting(reader, error);
     if (status == FM_OK) status = one_more(reader, error);
     if (status != FM_OK) return status;
     if (lexer->kind == FM_TOKEN_NUMBER) {
         *expression = fm_expr_number(arena, lexer->number);
-        status = made(*expression, error);
+        status = made_or_failed(*expression, error);
         if (status == FM_OK) status = fm_lexer_next(lexer, error);
     } else if (fm_lexer_is_sign(lexer, '-') || fm_lexer_is_sign(lexer, '+')) {
         int64_t factor = lexer->sign == '-' ? -1 : 1;
         status = fm_lexer_next(lexer, error);
         if (status == FM_OK) status = read_primary(reader, expression, error);
         if (status == FM_OK) *expression = fm_expr_scale(arena, factor, *expression);
-        if (status == FM_OK) status = made(*expression, error);
+        if (status == FM_OK) status = made_or_failed(*expression, error);
     } else if (fm_lexer_is_sign(lexer, '(')) {
         status = fm_lexer_next(lexer, error);
         if (status == FM_OK) status = read_sum(reader, expression, error);
@@ -306,7 +306,7 @@ static fm_status read_product(fm_region_reader *reader, const fm_expr **expressi
         if (kind != FM_EXPR_MULTIPLY && fm_expr_has_variable(right))
             return fm_lexer_fail(lexer, error, "a division by something with a variable is not affine");
         *expression = fm_expr_binary(reader->region->arena, kind, *expression, right);
-        status = made(*expression, error);
+        status = made_or_failed(*expression, error);
     }
     return status;
 }
@@ -324,7 +324,7 @@ static fm_status read_sum(fm_region_reader *reader, const fm_expr **expression, 
         if (status != FM_OK) return status;
         *expression =
             minus ? fm_expr_subtract(arena, *expression, right) : fm_expr_add(arena, *expression, right);
-        status = made(*expression, error);
+        status = made_or_failed(*expression, error);
     }
     return status;
 }
@@ -359,7 +359,7 @@ static fm_status read_comparison(fm_region_reader *reader, const fm_condition **
     bool equality = sign == FM_SIGN_EQUAL || sign == FM_SIGN_UNEQUAL;
     *condition = fm_condition_of(arena, equality ? FM_CONDITION_ZERO : FM_CONDITION_NOT_NEGATIVE, difference);
     if (sign == FM_SIGN_UNEQUAL) *condition = fm_condition_join(arena, FM_CONDITION_NOT, *condition, NULL);
-    return made(*condition, error);
+    return made_or_failed(*condition, error);
 }
 
 /*
@@ -388,17 +388,17 @@ static fm_status read_not(fm_region_reader *reader, const fm_condition **conditi
 {
     fm_lexer *lexer = &reader->lexer;
     fm_arena *arena = reader->region->arena;
-    fm_status status = enter(reader, error);
+    fm_status status = enter_nesting(reader, error);
     if (status == FM_OK) status = one_more(reader, error);
     if (status != FM_OK) return status;
     if (fm_lexer_is_word(lexer, "not")) {
         status = fm_lexer_next(lexer, error);
         if (status == FM_OK) status = read_not(reader, condition, error);
         if (status == FM_OK) *condition = fm_condition_join(arena, FM_CONDITION_NOT, *condition, NULL);
-        if (status == FM_OK) status = made(*condition, error);
+        if (status == FM_OK) status = made_or_failed(*condition, error);
     } else if (fm_lexer_is_word(lexer, "true") || fm_lexer_is_word(lexer, "false")) {
         *condition = fm_condition_constant(arena, fm_lexer_is_word(lexer, "true"));
-        status = made(*condition, error);
+        status = made_or_failed(*condition, error);
         if (status == FM_OK) status = fm_lexer_next(lexer, error);
     } else if (fm_lexer_is_sign(lexer, '(') && parenthesis_of_condition(lexer)) {
         status = fm_lexer_next(lexer, error);
@@ -424,7 +424,7 @@ static fm_status read_joined(fm_region_reader *reader, bool any, const fm_condit
         if (status != FM_OK) return status;
         *condition = fm_condition_join(reader->region->arena, any ? FM_CONDITION_OR : FM_CONDITION_AND,
                                        *condition, right);
-        status = made(*condition, error);
+        status = made_or_failed(*condition, error);
     }
     return status;
 }

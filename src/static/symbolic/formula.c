@@ -301,7 +301,7 @@ static bool same_conditions(const fm_formula_piece *a, const fm_formula_piece *b
 }
 
 /* Adds the terms of the other; false: it cannot, and nothing is changed. */
-static bool join(fm_formula_piece *to, const fm_formula_piece *other)
+static bool join_pieces(fm_formula_piece *to, const fm_formula_piece *other)
 {
     fm_formula_term *terms = fm_calloc(to->term_count + other->term_count + 1, sizeof *terms);
     size_t count = to->term_count;
@@ -341,7 +341,7 @@ void fm_formula_tidy(fm_formula *formula, const int64_t *least)
     for (size_t i = 0; i < formula->count; i++) {
         size_t at = 0;
         while (at < count && !(same_conditions(&formula->pieces[at], &formula->pieces[i]) &&
-                               join(&formula->pieces[at], &formula->pieces[i])))
+                               join_pieces(&formula->pieces[at], &formula->pieces[i])))
             at++;
         if (at < count)
             formula_piece_clear(&formula->pieces[i]);

@@ -31,7 +31,7 @@ typedef struct description {
     bool failed;
 } description;
 
-static void clear(description *this)
+static void clear_description(description *this)
 {
     fm_poly_clear(&this->sum);
     for (size_t i = 0; i < this->atom_count; i++) fm_poly_clear(&this->atoms[i].of);
@@ -310,7 +310,7 @@ static char *condition_of(const fm_symbolic *symbolic, const int64_t *from)
 }
 
 /* Terms that are 0 are dropped. */
-static void tidy(fm_poly *poly)
+static void tidy_poly(fm_poly *poly)
 {
     size_t count = 0;
     for (size_t i = 0; i < poly->count; i++) {
@@ -324,7 +324,7 @@ static void tidy(fm_poly *poly)
     poly->count = count;
 }
 
-static void describe(fm_symbolic *symbolic, size_t index, double deadline)
+static void describe_formula(fm_symbolic *symbolic, size_t index, double deadline)
 {
     description this = {.symbolic = symbolic};
     int64_t x[FM_OPEN_MOST] = {0}, values[FM_OPEN_MOST] = {0}, from[FM_OPEN_MOST] = {0};
@@ -343,7 +343,7 @@ static void describe(fm_symbolic *symbolic, size_t index, double deadline)
         fm_poly_clear(&this.sum);
         this.sum = misses;
     }
-    tidy(&this.sum);
+    tidy_poly(&this.sum);
     comparing compared = {.symbolic = symbolic, .index = index, .text = &this, .deadline = deadline};
     done = done && !this.sum.failed && fm_quick_poly_create(&compared.sum, &this.sum);
     for (size_t i = 0; i < this.atom_count && done; i++)
@@ -359,11 +359,11 @@ static void describe(fm_symbolic *symbolic, size_t index, double deadline)
     }
     fm_quick_poly_clear(&compared.sum);
     for (size_t i = 0; i < MOST_ATOMS; i++) fm_quick_poly_clear(&compared.atoms[i]);
-    clear(&this);
+    clear_description(&this);
 }
 
 void fm_symbolic_describe(fm_symbolic *symbolic, double deadline)
 {
     for (size_t i = FM_SYMBOLIC_LOADS; i < fm_symbolic_formula_count(symbolic); i++)
-        describe(symbolic, i, deadline);
+        describe_formula(symbolic, i, deadline);
 }

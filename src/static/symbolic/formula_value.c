@@ -218,7 +218,7 @@ static bool keep_where(const curve *of, intervals *all)
 /* ---- one residue ---- */
 
 /* The columns at a value of the variable. */
-static bool place(const fm_formula_along *along, int64_t *at, int64_t value)
+static bool place_columns(const fm_formula_along *along, int64_t *at, int64_t value)
 {
     const fm_formula_piece *piece = along->piece;
     at[along->variable] = value;
@@ -242,7 +242,7 @@ static bool find_changes(const fm_formula_along *along, shape *of, int64_t *at, 
 {
     int64_t values[3][MOST_CONDITIONS];
     for (unsigned y = 0; y <= (of->curved ? 2u : 1u); y++) {
-        if (!place(along, at, first + (int64_t)y * of->period)) return false;
+        if (!place_columns(along, at, first + (int64_t)y * of->period)) return false;
         for (size_t i = 0; i < along->condition_count; i++)
             if (of->degrees[i] >= y && !condition_at(along, i, at, &values[y][i])) return false;
     }
@@ -259,7 +259,7 @@ static bool find_intervals(const fm_formula_along *along, const shape *of, int64
 {
     curve curves[MOST_CONDITIONS];
     all->count = 0;
-    if (!place(along, at, first)) return false;
+    if (!place_columns(along, at, first)) return false;
     for (size_t i = 0; i < along->condition_count; i++) {
         const bool equality = i < along->equality_count;
         curves[i] = (curve){.slope = of->slopes[i], .bend = of->bends[i]};
@@ -269,7 +269,7 @@ static bool find_intervals(const fm_formula_along *along, const shape *of, int64
         /* It never holds, or it is an equality that is passed by. */
         if (equality ? (slope == 0 ? value != 0 : value % slope != 0) : value < 0 && slope <= 0) return true;
     }
-    if (of->curved && !place(along, at, first + of->period)) return false;
+    if (of->curved && !place_columns(along, at, first + of->period)) return false;
     all->at[0] = (interval){0, count - 1};
     all->count = 1;
     for (size_t i = 0; i < along->condition_count && all->count; i++) {
@@ -311,7 +311,7 @@ static bool sum_interval(const fm_formula_along *along, const shape *of, int64_t
     const bool all = count <= (int64_t)of->value + 1;
     const unsigned points = all ? (unsigned)count : of->value + 1;
     for (unsigned i = 0; i < points; i++) {
-        if (!place(along, at, first + (int64_t)i * of->period) ||
+        if (!place_columns(along, at, first + (int64_t)i * of->period) ||
             !formula_poly_at(along->piece, at, &values[i]))
             return false;
         if (all && __builtin_add_overflow(*sum, values[i], sum)) return false;
@@ -567,7 +567,7 @@ typedef struct real_interval {
     double low, high;
 } real_interval;
 
-static real_interval multiplied(real_interval left, real_interval right)
+static real_interval multiplied_intervals(real_interval left, real_interval right)
 {
     const double corners[4] = {left.low * right.low, left.low * right.high, left.high * right.low,
                                left.high * right.high};
@@ -608,7 +608,8 @@ static void column_intervals(const evaluation *this, const int64_t (*box)[2], re
             value.low = floor(value.low / (double)one->by);
             value.high = floor(value.high / (double)one->by);
         }
-        for (unsigned k = 0; k < one->count; k++) value = multiplied(value, columns[one->factors[k]]);
+        for (unsigned k = 0; k < one->count; k++)
+            value = multiplied_intervals(value, columns[one->factors[k]]);
         columns[one->column] = value;
     }
 }
@@ -626,7 +627,7 @@ static void cut_box(double factor, real_interval sum, double much, int64_t *rang
 }
 
 /* Makes the box smaller; false: no condition can hold anywhere in it. */
-static bool shrink(const evaluation *this, int64_t (*box)[2])
+static bool shrink_box(const evaluation *this, int64_t (*box)[2])
 {
     const fm_formula_piece *piece = this->piece;
     real_interval columns[FM_COLUMNS];
@@ -737,21 +738,21 @@ static void go_through(evaluation *this, unsigned number, const int64_t *shadow,
 }
 
 /* Variables from this number on: halved until one value is left, or nothing can be in it. */
-static void divide(evaluation *this, unsigned number, int64_t (*box)[2], const int64_t *shadow)
+static void divide_box(evaluation *this, unsigned number, int64_t (*box)[2], const int64_t *shadow)
 {
     const fm_formula_piece *piece = this->piece;
     int64_t smaller[FM_FORMULA_MOST_VARIABLES][2];
     memcpy(smaller, box, sizeof smaller);
-    if (!may_go_on(this) || !shrink(this, smaller)) return;
+    if (!may_go_on(this) || !shrink_box(this, smaller)) return;
     const int64_t first = smaller[number][0], last = smaller[number][1];
     if (first > last) return;
     if (first < last) {
         const int64_t middle = first + (last - first) / 2;
         smaller[number][1] = middle;
-        divide(this, number, smaller, shadow);
+        divide_box(this, number, smaller, shadow);
         smaller[number][0] = middle + 1;
         smaller[number][1] = last;
-        divide(this, number, smaller, shadow);
+        divide_box(this, number, smaller, shadow);
         return;
     }
     this->at[piece->parameters + number] = first;
@@ -760,7 +761,7 @@ static void divide(evaluation *this, unsigned number, int64_t (*box)[2], const i
     if (number + 2 == piece->variables)
         go_through(this, number + 1, shadow, smaller[number + 1]);
     else
-        divide(this, number + 1, smaller, shadow);
+        divide_box(this, number + 1, smaller, shadow);
     this->at[piece->parameters + number] = 0;
 }
 
@@ -787,7 +788,7 @@ static void add_piece(evaluation *this)
         if (box[i][0] > box[i][1]) return;
         at += (piece->alone_counts[i] + piece->plain_counts[i]) * width;
     }
-    divide(this, 0, box, shadow);
+    divide_box(this, 0, box, shadow);
 }
 
 static void add_pieces(evaluation *this, const fm_formula *formula, const int64_t *parameters)

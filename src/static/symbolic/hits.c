@@ -142,13 +142,13 @@ typedef struct split {
     fm_floor floors[FM_COLUMNS]; /* that stay, by new columns */
 } split;
 
-static void keep(split *this, unsigned column)
+static void keep_column(split *this, unsigned column)
 {
     const fm_system *domain = &this->piece->domain;
     this->stays[column] = true;
     if (column < domain->kept) return;
     for (unsigned i = 0; i < column; i++)
-        if (domain->floors[column - domain->kept].of.at[i]) keep(this, i);
+        if (domain->floors[column - domain->kept].of.at[i]) keep_column(this, i);
 }
 
 static unsigned degree_of(const fm_counter_term *term)
@@ -183,7 +183,7 @@ static unsigned place_of(const split *this, unsigned variable)
     return this->parameters + place;
 }
 
-static bool choose(split *this)
+static bool choose_columns(split *this)
 {
     const fm_system *domain = &this->piece->domain;
     const fm_poly *distance = &this->distance;
@@ -195,7 +195,7 @@ static bool choose(split *this)
             return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: distances of a high degree");
         this->terms[this->product_count++] = i;
         for (unsigned j = 0; j < this->old; j++)
-            if (distance->terms[i].powers[j]) keep(this, j);
+            if (distance->terms[i].powers[j]) keep_column(this, j);
     }
     for (unsigned i = 0; i < domain->extra; i++) {
         bool all = true;
@@ -214,7 +214,7 @@ static bool choose(split *this)
     return true;
 }
 
-static fm_line moved(const split *this, const fm_line *line)
+static fm_line moved_line(const split *this, const fm_line *line)
 {
     fm_line result = {{0}};
     for (unsigned i = 0; i < this->old; i++)
@@ -242,16 +242,16 @@ static bool make_system(split *this, fm_system *system)
                                         sizeof *system->floors))
         return fm_isl_no_memory(work);
     for (size_t i = 0; i < domain->equalities.count; i++) {
-        line = moved(this, &domain->equalities.lines[i]);
+        line = moved_line(this, &domain->equalities.lines[i]);
         if (!add_line(work, &system->equalities, &line)) return false;
     }
     for (size_t i = 0; i < domain->inequalities.count; i++) {
-        line = moved(this, &domain->inequalities.lines[i]);
+        line = moved_line(this, &domain->inequalities.lines[i]);
         if (!add_line(work, &system->inequalities, &line)) return false;
     }
     for (unsigned i = 0; i < domain->extra; i++) {
         const unsigned column = domain->kept + i;
-        const fm_floor quotient = {moved(this, &domain->floors[i].of), domain->floors[i].by};
+        const fm_floor quotient = {moved_line(this, &domain->floors[i].of), domain->floors[i].by};
         if (this->stays[column]) {
             this->floors[system->extra] = quotient;
             system->floors[system->extra++] = quotient;
@@ -350,7 +350,7 @@ static bool hits_of_part(fm_isl_work *work, fm_formula *hits, const fm_counter_p
     fm_pieces counted = {0};
     if (!this) return fm_isl_no_memory(work);
     *this = (split){.work = work, .piece = piece, .parameters = parameters};
-    bool done = distance_simplified(work, piece, parameters, &this->distance) && choose(this) &&
+    bool done = distance_simplified(work, piece, parameters, &this->distance) && choose_columns(this) &&
                 make_system(this, &system) && bound_products(this, &system) &&
                 add_limit(this, &system, blocks);
     if (done) {

@@ -157,7 +157,7 @@ static void open_nodes(opening *this, fm_region_node *node)
 }
 
 /* A loop around everything for each parameter. */
-static bool wrap(opening *this)
+static bool wrap_loops(opening *this)
 {
     fm_region *copy = this->copy;
     const size_t count = copy->variable_count + this->class->count;
@@ -240,7 +240,7 @@ static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_o
     for (size_t i = 0; i < (*copy)->array_count; i++) (*copy)->arrays[i].element = 1;
     if (!executions ||
         (add_assumptions(&this, *copy) && add_scalar(*copy) && replace_accesses(*copy, (*copy)->body)))
-        if (!this.failed && wrap(&this)) return FM_OK;
+        if (!this.failed && wrap_loops(&this)) return FM_OK;
     fm_region_destroy(*copy);
     *copy = NULL;
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a region");
@@ -435,7 +435,7 @@ static bool add_coordinate(fm_isl_work *work, fm_system *system, const fm_line *
     return add_line(work, &system->inequalities, &low) && add_line(work, &system->inequalities, &high);
 }
 
-static bool unsupported(const laying *this, const char *why)
+static bool not_supported(const laying *this, const char *why)
 {
     return fm_isl_fail(this->work, FM_E_UNSUPPORTED, "%.60s: %s: there is no formula", this->array->name,
                        why);
@@ -451,29 +451,30 @@ static bool describe_array(laying *this)
         const unsigned d = this->array->column_major ? count - 1 - place : place;
         this->subscripts[place] = open->subscripts[this->index * FM_MOST_DIMENSIONS + d];
         if (this->array->lows && !fm_affine_add_constant(&this->subscripts[place], -this->array->lows[d]))
-            return unsupported(this, "numbers beyond 2^62");
+            return not_supported(this, "numbers beyond 2^62");
         this->together[place] = this->elements / fm_greatest_divisor(this->elements, size);
         if (place == count - 1 || open->layout == FM_LAYOUT_ALIGNED) this->together[place] = 1;
         this->bounded[place] =
             this->array->extents[d] && open_form(open, this->array->extents[d], &this->extents[place]);
         if (place == 0) break;
-        if (!this->bounded[place]) return unsupported(this, "the length of its rows is no sum of parameters");
+        if (!this->bounded[place])
+            return not_supported(this, "the length of its rows is no sum of parameters");
         for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++)
             if (open->layout != FM_LAYOUT_ALIGNED && this->extents[place].factors[i] % this->elements)
-                return unsupported(this, "the remainder of its rows is not known");
+                return not_supported(this, "the remainder of its rows is not known");
         size = size * (this->extents[place].constant % this->elements) % this->elements;
     }
     return true;
 }
 
 /* Are there points with a subscript below 0 (side 0), or at least as large as the extent (side 1)? */
-static fm_emptiness outside(const laying *this, const fm_system *domain, unsigned place, int side)
+static fm_emptiness is_outside(const laying *this, const fm_system *domain, unsigned place, int side)
 {
     fm_row row = {0};
     bool fits = fm_affine_add(&row, &this->subscripts[place], side ? 1 : -1) &&
                 (side ? fm_affine_add(&row, &this->extents[place], -1) : fm_affine_add_constant(&row, -1));
     if (!fits) {
-        unsupported(this, "numbers beyond 2^62");
+        not_supported(this, "numbers beyond 2^62");
         return FM_EMPTINESS_FAILED;
     }
     const fm_line line = to_line(&row, this->reference->depth);
@@ -493,26 +494,26 @@ static bool check_rows(laying *this, const fm_system *domain)
     for (unsigned place = this->array->dimensions; place-- > 0;) {
         if (!this->bounded[place]) continue;
         for (int side = 0; side < 2; side++) {
-            fm_emptiness emptiness = outside(this, domain, place, side);
+            fm_emptiness emptiness = is_outside(this, domain, place, side);
             if (emptiness == FM_NOT_EMPTY && move_row(this, place, side ? 1 : -1)) {
-                emptiness = outside(this, domain, place, 0);
-                if (emptiness == FM_EMPTY) emptiness = outside(this, domain, place, 1);
+                emptiness = is_outside(this, domain, place, 0);
+                if (emptiness == FM_EMPTY) emptiness = is_outside(this, domain, place, 1);
             }
             if (emptiness == FM_EMPTINESS_FAILED) return false;
-            if (emptiness == FM_NOT_EMPTY) return unsupported(this, "a subscript leaves its range");
+            if (emptiness == FM_NOT_EMPTY) return not_supported(this, "a subscript leaves its range");
         }
     }
     return true;
 }
 
 /* The coordinates from this place on; before: the remainder of the rows of the place before. Takes system. */
-static bool lay(laying *this, fm_system *system, unsigned place, int64_t before)
+static bool lay_blocks(laying *this, fm_system *system, unsigned place, int64_t before)
 {
     fm_isl_work *work = this->work;
     const unsigned depth = this->reference->depth, count = this->array->dimensions;
     fm_row index = this->subscripts[place];
     bool done = place == 0 || fm_affine_add(&index, &this->extents[place], before);
-    if (!done) unsupported(this, "numbers beyond 2^62");
+    if (!done) not_supported(this, "numbers beyond 2^62");
     fm_line line = to_line(&index, depth);
     if (done && place == count - 1) {
         fm_touches *touches = this->touches;
@@ -539,7 +540,7 @@ static bool lay(laying *this, fm_system *system, unsigned place, int64_t before)
         done = fm_system_copy(work, &part, system);
         if (!done) break;
         if (add_coordinate(work, &part, &rest, this->together[place], false))
-            done = lay(this, &part, place + 1, remainder);
+            done = lay_blocks(this, &part, place + 1, remainder);
         else
             done = false;
         fm_system_clear(&part);
@@ -572,7 +573,7 @@ static bool touches_of(laying *this)
             this->array = &(fm_region_array){.name = this->array->name, .dimensions = 1};
             this->subscripts[0] = (fm_row){0};
         }
-        return done && lay(this, &system, 0, 0);
+        return done && lay_blocks(this, &system, 0, 0);
     }
     fm_system_clear(&system);
     return emptiness == FM_EMPTY;

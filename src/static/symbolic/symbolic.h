@@ -65,9 +65,9 @@ fm_status fm_open_executions_create(fm_reference_list *list, const fm_region *re
 /* ---- blocks ---- */
 
 /*
- * The blocks that the references of an open region touch (counter_touches.h). Coordinates of a block: the open
- * parameters, so that regions with different values never meet; then, for every dimension but the innermost,
- * the number of the row, or of as many rows as are whole blocks together; then the block.
+ * The blocks that the references of an open region touch (counter_touches.h). Coordinates of a block: the
+ * open parameters, so that regions with different values never meet; then, for every dimension but the
+ * innermost, the number of the row, or of as many rows as are whole blocks together; then the block.
  */
 
 /* False: see work. The references must stay as long as the touches. */

@@ -129,7 +129,7 @@ typedef struct row {
     bool failed;
 } row;
 
-static int64_t take(row *this, int64_t least, int64_t most)
+static int64_t take_number(row *this, int64_t least, int64_t most)
 {
     char *end;
     errno = 0;
@@ -149,11 +149,11 @@ static bool take_derived(row *from, fm_formula_piece *piece)
     for (unsigned i = 0; i < (unsigned)piece->parameters + piece->variables; i++) known[i] = true;
     for (size_t i = 0; i < piece->derived_count && !from->failed; i++) {
         fm_derived *one = &piece->derived[i];
-        one->column = (uint8_t)take(from, piece->parameters + piece->variables, last);
-        one->by = take(from, 0, INT64_MAX);
-        one->count = (uint8_t)take(from, 0, FM_FORMULA_MOST_FACTORS);
+        one->column = (uint8_t)take_number(from, piece->parameters + piece->variables, last);
+        one->by = take_number(from, 0, INT64_MAX);
+        one->count = (uint8_t)take_number(from, 0, FM_FORMULA_MOST_FACTORS);
         for (unsigned k = 0; k < one->count; k++) {
-            one->factors[k] = (uint8_t)take(from, 0, last);
+            one->factors[k] = (uint8_t)take_number(from, 0, last);
             if (!known[one->factors[k]]) from->failed = true;
         }
         if (known[one->column] || (one->by ? one->count != 0 : one->count < 1)) from->failed = true;
@@ -179,13 +179,13 @@ static bool quotients_in_order(const fm_formula_piece *piece)
 
 static bool take_terms(row *from, fm_formula_piece *piece)
 {
-    piece->denominator = take(from, 1, INT64_MAX);
+    piece->denominator = take_number(from, 1, INT64_MAX);
     for (size_t i = 0; i < piece->term_count && !from->failed; i++) {
         fm_formula_term *term = &piece->terms[i];
-        term->factor = take(from, -INT64_MAX, INT64_MAX);
-        term->count = (uint8_t)take(from, 0, FM_MOST_DEGREE);
+        term->factor = take_number(from, -INT64_MAX, INT64_MAX);
+        term->count = (uint8_t)take_number(from, 0, FM_MOST_DEGREE);
         for (unsigned k = 0; k < term->count; k++)
-            term->columns[k] = (uint8_t)take(from, 0, piece->columns - 1);
+            term->columns[k] = (uint8_t)take_number(from, 0, piece->columns - 1);
     }
     return !from->failed;
 }
@@ -195,18 +195,19 @@ static bool take_piece(const char *text, unsigned parameters, fm_formula_piece *
 {
     row from = {.at = text};
     size_t lines = 0;
-    piece->parameters = (uint8_t)take(&from, parameters, parameters);
-    piece->variables = (uint8_t)take(&from, 0, FM_FORMULA_MOST_VARIABLES);
-    piece->columns = (uint8_t)take(&from, piece->parameters + piece->variables, FM_CONSTANT - 1);
-    piece->derived_count = (size_t)take(&from, 0, piece->columns - piece->parameters - piece->variables);
-    piece->equality_count = (size_t)take(&from, 0, MOST_LINES);
-    piece->inequality_count = (size_t)take(&from, 0, MOST_LINES);
-    piece->number_count = (size_t)take(&from, 0, (int64_t)MOST_LINES * FM_COLUMNS);
-    piece->term_count = (size_t)take(&from, 0, MOST_TERMS);
+    piece->parameters = (uint8_t)take_number(&from, parameters, parameters);
+    piece->variables = (uint8_t)take_number(&from, 0, FM_FORMULA_MOST_VARIABLES);
+    piece->columns = (uint8_t)take_number(&from, piece->parameters + piece->variables, FM_CONSTANT - 1);
+    piece->derived_count =
+        (size_t)take_number(&from, 0, piece->columns - piece->parameters - piece->variables);
+    piece->equality_count = (size_t)take_number(&from, 0, MOST_LINES);
+    piece->inequality_count = (size_t)take_number(&from, 0, MOST_LINES);
+    piece->number_count = (size_t)take_number(&from, 0, (int64_t)MOST_LINES * FM_COLUMNS);
+    piece->term_count = (size_t)take_number(&from, 0, MOST_TERMS);
     for (unsigned i = 0; i < piece->variables; i++) {
-        piece->shadow_counts[i] = (size_t)take(&from, 0, MOST_LINES);
-        piece->alone_counts[i] = (size_t)take(&from, 0, MOST_LINES);
-        piece->plain_counts[i] = (size_t)take(&from, 0, MOST_LINES);
+        piece->shadow_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
+        piece->alone_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
+        piece->plain_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
         lines += piece->shadow_counts[i] + piece->alone_counts[i] + piece->plain_counts[i];
     }
     /* a number takes two characters at least */
@@ -220,7 +221,7 @@ static bool take_piece(const char *text, unsigned parameters, fm_formula_piece *
     lines += fm_formula_quotients(piece) + piece->equality_count + piece->inequality_count;
     if (piece->number_count != lines * (piece->columns + 1u)) return false;
     for (size_t i = 0; i < piece->number_count && !from.failed; i++)
-        piece->numbers[i] = take(&from, -FM_FORMULA_LARGEST, FM_FORMULA_LARGEST);
+        piece->numbers[i] = take_number(&from, -FM_FORMULA_LARGEST, FM_FORMULA_LARGEST);
     return !from.failed && take_terms(&from, piece) && quotients_in_order(piece) &&
            from.at[strspn(from.at, " ")] == '\0';
 }
