@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fortran_value.c - see fortran_value.h. Numbers that do not fit 64 bits are refused. */
 #include "static/fortran/fortran_value.h"
-#include "static/polyhedra/rounding.h"
+#include "static/region/region.h"
 
 #include <inttypes.h>
 #include <stdio.h>

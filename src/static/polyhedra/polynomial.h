@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_poly.h - polynomials with exact rational coefficients, in the variables of a system
+ * polynomial.h - polynomials with exact rational coefficients, in the variables of a system
  * (counter_system.h), and their sums over ranges of whole numbers.
  */
-#ifndef FATHOM_STATIC_COUNTER_POLY_H
-#define FATHOM_STATIC_COUNTER_POLY_H
+#ifndef FATHOM_STATIC_POLYNOMIAL_H
+#define FATHOM_STATIC_POLYNOMIAL_H
 
 #include <gmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { FM_COLUMNS = 64, FM_CONSTANT = FM_COLUMNS - 1 }; /* variables of a system; the place of the constant */
 enum { FM_MOST_DEGREE = 22 };
@@ -66,5 +67,15 @@ bool fm_quick_poly_create(fm_quick_poly *quick, const fm_poly *poly);
 void fm_quick_poly_clear(fm_quick_poly *quick);
 /* False: it is no whole number of 64 bits, or an intermediate does not fit. */
 bool fm_quick_poly_value(const fm_quick_poly *quick, const int64_t *values, int64_t *value);
+
+/* ---- for people ---- */
+
+/* "(2*n^3 + 3*n^2 + n)/6": the highest powers first; the terms are brought into that order. */
+void fm_poly_write(FILE *out, fm_poly *poly, const char *const *names);
+
+/* Is it a whole number that fits? */
+bool fm_poly_is_number(const fm_poly *poly, int64_t *number);
+/* The factor of a variable in a polynomial that is affine in it, with a whole factor; false: it is not. */
+bool fm_poly_affine_in(const fm_poly *poly, unsigned variable, int64_t *factor);
 
 #endif

@@ -1,17 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * symbolic_read.c - formulas from JSON (symbolic_write.c). Everything that evaluation relies on is checked:
- * places of columns, what is derived from what, and that all numbers are there. What the numbers mean is not.
- */
+/* symbolic_json.c - formulas as JSON and back, schema fathom-symbolic-1 (docs/PROFILE.md). */
 #include "static/symbolic/symbolic.h"
 
 #include "base/error.h"
+#include "base/json_fields.h"
 #include "base/json_scan.h"
 #include "base/memory.h"
 
+#include <fathom/output.h>
+
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- writing ---- */
+
+/*
+ * Formulas as JSON, schema fathom-symbolic-1 (docs/PROFILE.md). Pieces are rows of numbers, as they are
+ * evaluated; the texts beside them are for people.
+ */
+
+static void write_numbers(FILE *out, const int64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) fprintf(out, "%s%" PRId64, i ? " " : "", numbers[i]);
+}
+
+/* "parameters variables columns; derived …; numbers …; terms …": read_pieces is the other side. */
+static void write_piece(FILE *out, const fm_formula_piece *piece)
+{
+    fprintf(out, "%u %u %u %zu %zu %zu %zu %zu", piece->parameters, piece->variables, piece->columns,
+            piece->derived_count, piece->equality_count, piece->inequality_count, piece->number_count,
+            piece->term_count);
+    for (unsigned i = 0; i < piece->variables; i++)
+        fprintf(out, " %zu %zu %zu", piece->shadow_counts[i], piece->alone_counts[i], piece->plain_counts[i]);
+    for (size_t i = 0; i < piece->derived_count; i++) {
+        const fm_derived *one = &piece->derived[i];
+        fprintf(out, " %u %" PRId64 " %u", one->column, one->by, one->count);
+        for (unsigned k = 0; k < one->count; k++) fprintf(out, " %u", one->factors[k]);
+    }
+    fputc(' ', out);
+    write_numbers(out, piece->numbers, piece->number_count);
+    fprintf(out, " %" PRId64, piece->denominator);
+    for (size_t i = 0; i < piece->term_count; i++) {
+        fprintf(out, " %" PRId64 " %u", piece->terms[i].factor, piece->terms[i].count);
+        for (unsigned k = 0; k < piece->terms[i].count; k++) fprintf(out, " %u", piece->terms[i].columns[k]);
+    }
+}
+
+static void write_formula(FILE *out, const fm_symbolic *symbolic, size_t index)
+{
+    const fm_formula *formula = &symbolic->formulas[index];
+    fm_json_fields of = {out, "    ", false};
+    fputs("    {", out);
+    fm_json_text_field(&of, "name", symbolic->names[index]);
+    fm_json_text_field(&of, "large", symbolic->texts[index]);
+    fm_json_text_field(&of, "where", symbolic->from[index]);
+    fm_json_begin_field(&of, "pieces");
+    fputc('[', out);
+    for (size_t i = 0; i < formula->count; i++) {
+        fputs(i ? ",\n        \"" : "\n        \"", out);
+        write_piece(out, &formula->pieces[i]);
+        fputc('"', out);
+    }
+    fputs("]\n    }", out);
+}
+
+static void write_all(FILE *out, const fm_symbolic *symbolic)
+{
+    fm_json_fields of = {out, "", false};
+    fputs("{", out);
+    fm_json_text_field(&of, "schema", "fathom-symbolic-1");
+    fm_json_text_field(&of, "function", symbolic->function);
+    fm_json_text_field(&of, "file", symbolic->file);
+    if (symbolic->first_line) fm_json_number_field(&of, "first_line", symbolic->first_line);
+    if (symbolic->last_line) fm_json_number_field(&of, "last_line", symbolic->last_line);
+    fm_json_text_field(&of, "given", symbolic->given);
+    fm_json_text_field(&of, "notes", symbolic->notes);
+    fm_json_text_field(&of, "certainty", "exact");
+    fm_json_begin_field(&of, "seconds");
+    fm_json_write_real(out, symbolic->seconds);
+    fm_json_number_field(&of, "granularity", symbolic->granularity);
+    fm_json_text_field(&of, "layout", symbolic->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
+    fm_json_begin_field(&of, "parameters");
+    fputs("[", out);
+    for (unsigned i = 0; i < symbolic->parameter_count; i++) {
+        fputs(i ? ",\n    {\"name\": " : "\n    {\"name\": ", out);
+        fm_json_write_string(out, symbolic->parameters[i].name, FM_JSON_PLAIN);
+        fprintf(out, ", \"least\": %" PRId64 ", \"modulus\": %" PRId64 ", \"remainder\": %" PRId64 "}",
+                symbolic->parameters[i].least, symbolic->parameters[i].modulus,
+                symbolic->parameters[i].remainder);
+    }
+    fputs("]", out);
+    fm_json_begin_field(&of, "sizes");
+    fputs("[", out);
+    for (size_t i = 0; i < symbolic->size_count; i++)
+        fprintf(out, "%s%" PRIu64, i ? ", " : "", symbolic->sizes[i]);
+    fputs("]", out);
+    fm_json_begin_field(&of, "formulas");
+    fputs("[\n", out);
+    for (size_t i = 0; i < fm_symbolic_formula_count(symbolic); i++) {
+        if (i) fputs(",\n", out);
+        write_formula(out, symbolic, i);
+    }
+    fputs("]\n}\n", out);
+}
+
+fm_status fm_symbolic_write(const fm_symbolic *symbolic, const char *path, fm_error *error)
+{
+    FM_REQUIRE(symbolic, error);
+    fm_output *output;
+    fm_status status = fm_output_open(&output, path, error);
+    if (status != FM_OK) return status;
+    write_all(fm_output_stream(output), symbolic);
+    return fm_output_commit(output, error);
+}
+
+/* ---- reading ---- */
+
+/*
+ * Everything that evaluation relies on is checked: places of columns,
+ * what is derived from what, and that all numbers are there. What the numbers mean is not.
+ */
 
 /* The numbers of a piece, one after the other. */
 typedef struct row {
@@ -19,7 +129,7 @@ typedef struct row {
     bool failed;
 } row;
 
-static int64_t take(row *this, int64_t least, int64_t most)
+static int64_t take_number(row *this, int64_t least, int64_t most)
 {
     char *end;
     errno = 0;
@@ -39,11 +149,11 @@ static bool take_derived(row *from, fm_formula_piece *piece)
     for (unsigned i = 0; i < (unsigned)piece->parameters + piece->variables; i++) known[i] = true;
     for (size_t i = 0; i < piece->derived_count && !from->failed; i++) {
         fm_derived *one = &piece->derived[i];
-        one->column = (uint8_t)take(from, piece->parameters + piece->variables, last);
-        one->by = take(from, 0, INT64_MAX);
-        one->count = (uint8_t)take(from, 0, FM_FORMULA_MOST_FACTORS);
+        one->column = (uint8_t)take_number(from, piece->parameters + piece->variables, last);
+        one->by = take_number(from, 0, INT64_MAX);
+        one->count = (uint8_t)take_number(from, 0, FM_FORMULA_MOST_FACTORS);
         for (unsigned k = 0; k < one->count; k++) {
-            one->factors[k] = (uint8_t)take(from, 0, last);
+            one->factors[k] = (uint8_t)take_number(from, 0, last);
             if (!known[one->factors[k]]) from->failed = true;
         }
         if (known[one->column] || (one->by ? one->count != 0 : one->count < 1)) from->failed = true;
@@ -69,13 +179,13 @@ static bool quotients_in_order(const fm_formula_piece *piece)
 
 static bool take_terms(row *from, fm_formula_piece *piece)
 {
-    piece->denominator = take(from, 1, INT64_MAX);
+    piece->denominator = take_number(from, 1, INT64_MAX);
     for (size_t i = 0; i < piece->term_count && !from->failed; i++) {
         fm_formula_term *term = &piece->terms[i];
-        term->factor = take(from, -INT64_MAX, INT64_MAX);
-        term->count = (uint8_t)take(from, 0, FM_MOST_DEGREE);
+        term->factor = take_number(from, -INT64_MAX, INT64_MAX);
+        term->count = (uint8_t)take_number(from, 0, FM_MOST_DEGREE);
         for (unsigned k = 0; k < term->count; k++)
-            term->columns[k] = (uint8_t)take(from, 0, piece->columns - 1);
+            term->columns[k] = (uint8_t)take_number(from, 0, piece->columns - 1);
     }
     return !from->failed;
 }
@@ -85,18 +195,19 @@ static bool take_piece(const char *text, unsigned parameters, fm_formula_piece *
 {
     row from = {.at = text};
     size_t lines = 0;
-    piece->parameters = (uint8_t)take(&from, parameters, parameters);
-    piece->variables = (uint8_t)take(&from, 0, FM_FORMULA_MOST_VARIABLES);
-    piece->columns = (uint8_t)take(&from, piece->parameters + piece->variables, FM_CONSTANT - 1);
-    piece->derived_count = (size_t)take(&from, 0, piece->columns - piece->parameters - piece->variables);
-    piece->equality_count = (size_t)take(&from, 0, MOST_LINES);
-    piece->inequality_count = (size_t)take(&from, 0, MOST_LINES);
-    piece->number_count = (size_t)take(&from, 0, (int64_t)MOST_LINES * FM_COLUMNS);
-    piece->term_count = (size_t)take(&from, 0, MOST_TERMS);
+    piece->parameters = (uint8_t)take_number(&from, parameters, parameters);
+    piece->variables = (uint8_t)take_number(&from, 0, FM_FORMULA_MOST_VARIABLES);
+    piece->columns = (uint8_t)take_number(&from, piece->parameters + piece->variables, FM_CONSTANT - 1);
+    piece->derived_count =
+        (size_t)take_number(&from, 0, piece->columns - piece->parameters - piece->variables);
+    piece->equality_count = (size_t)take_number(&from, 0, MOST_LINES);
+    piece->inequality_count = (size_t)take_number(&from, 0, MOST_LINES);
+    piece->number_count = (size_t)take_number(&from, 0, (int64_t)MOST_LINES * FM_COLUMNS);
+    piece->term_count = (size_t)take_number(&from, 0, MOST_TERMS);
     for (unsigned i = 0; i < piece->variables; i++) {
-        piece->shadow_counts[i] = (size_t)take(&from, 0, MOST_LINES);
-        piece->alone_counts[i] = (size_t)take(&from, 0, MOST_LINES);
-        piece->plain_counts[i] = (size_t)take(&from, 0, MOST_LINES);
+        piece->shadow_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
+        piece->alone_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
+        piece->plain_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
         lines += piece->shadow_counts[i] + piece->alone_counts[i] + piece->plain_counts[i];
     }
     /* a number takes two characters at least */
@@ -110,7 +221,7 @@ static bool take_piece(const char *text, unsigned parameters, fm_formula_piece *
     lines += fm_formula_quotients(piece) + piece->equality_count + piece->inequality_count;
     if (piece->number_count != lines * (piece->columns + 1u)) return false;
     for (size_t i = 0; i < piece->number_count && !from.failed; i++)
-        piece->numbers[i] = take(&from, -FM_FORMULA_LARGEST, FM_FORMULA_LARGEST);
+        piece->numbers[i] = take_number(&from, -FM_FORMULA_LARGEST, FM_FORMULA_LARGEST);
     return !from.failed && take_terms(&from, piece) && quotients_in_order(piece) &&
            from.at[strspn(from.at, " ")] == '\0';
 }

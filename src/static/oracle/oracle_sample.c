@@ -1,19 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * sample.c - see oracle_sample.h.
- *
- * The sampled share of first touches differs from the true one, which is known. The difference is taken from,
- * or given to, the largest sampled distances: the curve moves towards what is surely so, so that it stays
- * within the band.
- */
-#include "static/oracle/oracle_sample.h"
+/* oracle_sample.c - the reuses of a region, from some of its accesses (oracle.h). */
+#include "static/oracle/oracle.h"
+
+#include "static/polyhedra/polyhedra.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/points.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* ---- reuses ---- */
+
+fm_status fm_reuses_create(fm_reuses *reuses, size_t reference_count, fm_error *error)
+{
+    *reuses = (fm_reuses){.reference_count = reference_count};
+    reuses->firsts = fm_calloc(reference_count + 1, sizeof *reuses->firsts);
+    return reuses->firsts ? FM_OK
+                          : fm_fail_memory(error, reference_count * sizeof *reuses->firsts, "first touches");
+}
+
+void fm_reuses_clear(fm_reuses *reuses)
+{
+    free(reuses->items);
+    free(reuses->firsts);
+    *reuses = (fm_reuses){0};
+}
+
+fm_status fm_reuses_add(fm_reuses *reuses, uint64_t distance, uint32_t from, uint32_t to, uint64_t count,
+                        fm_error *error)
+{
+    if (reuses->count) {
+        fm_reuse_count *last = &reuses->items[reuses->count - 1];
+        if (last->distance == distance && last->from == from && last->to == to) {
+            last->count += count;
+            return FM_OK;
+        }
+    }
+    if (fm_array_reserve((void **)&reuses->items, &reuses->capacity, reuses->count + 1,
+                         sizeof *reuses->items))
+        return fm_fail_memory(error, (reuses->count + 1) * sizeof *reuses->items, "the reuses");
+    reuses->items[reuses->count++] = (fm_reuse_count){distance, from, to, count};
+    return FM_OK;
+}
+
+static int compare_reuses(const void *left, const void *right)
+{
+    const fm_reuse_count *a = left, *b = right;
+    if (a->distance != b->distance) return a->distance < b->distance ? -1 : 1;
+    if (a->from != b->from) return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+void fm_reuses_sort(fm_reuses *reuses)
+{
+    if (reuses->count) qsort(reuses->items, reuses->count, sizeof *reuses->items, compare_reuses);
+    size_t kept = 0;
+    for (size_t i = 0; i < reuses->count; i++) {
+        const fm_reuse_count one = reuses->items[i];
+        if (kept && !compare_reuses(&reuses->items[kept - 1], &one))
+            reuses->items[kept - 1].count += one.count;
+        else if (one.count)
+            reuses->items[kept++] = one;
+    }
+    reuses->count = kept;
+}
+
+/* ---- samples ---- */
+
+/*
+ * The sampled share of first touches differs from the true one, which is known. The difference is taken
+ * from, or given to, the largest sampled distances: the curve moves towards what is surely so, so that it
+ * stays within the band.
+ */
 
 enum { USUAL_SAMPLES = 10000, LOOK_EVERY = 64 };
 
@@ -42,7 +101,7 @@ static fm_status count_points(sampler *self)
     return FM_OK;
 }
 
-static fm_status ask(sampler *self, uint32_t reference, uint64_t rank)
+static fm_status ask_oracle(sampler *self, uint32_t reference, uint64_t rank)
 {
     fm_point point = {.reference = reference};
     fm_reuse reuse;
@@ -62,13 +121,13 @@ static fm_status ask(sampler *self, uint32_t reference, uint64_t rank)
 }
 
 /* The begin of part number `part` of `parts` of `whole`. */
-static uint64_t cut(uint64_t whole, uint64_t part, uint64_t parts)
+static uint64_t cut_part(uint64_t whole, uint64_t part, uint64_t parts)
 {
     return (uint64_t)((unsigned __int128)whole * part / parts);
 }
 
 /* One draw from each part: a real number in it, rounded down, so that every access is drawn equally often. */
-static uint64_t draw(sampler *self, uint64_t whole, uint64_t part, uint64_t parts)
+static uint64_t draw_rank(sampler *self, uint64_t whole, uint64_t part, uint64_t parts)
 {
     const unsigned __int128 within =
         fm_static_random_below(&self->random, whole); /* parts-ths of an access */
@@ -81,17 +140,18 @@ static fm_status draw_all(sampler *self, uint64_t samples)
     uint32_t reference = 0;
     uint64_t before = 0; /* accesses of the references before this one */
     for (uint64_t i = 0; i < samples; i++) {
-        const uint64_t at = self->result->exact ? cut(whole, i, samples) : draw(self, whole, i, samples);
+        const uint64_t at =
+            self->result->exact ? cut_part(whole, i, samples) : draw_rank(self, whole, i, samples);
         while (at - before >= fm_points_count(self->points[reference]))
             before += fm_points_count(self->points[reference++]);
-        fm_status status = ask(self, reference, at - before);
+        fm_status status = ask_oracle(self, reference, at - before);
         if (status != FM_OK) return status;
     }
     return FM_OK;
 }
 
 /* From counts of samples to counts of accesses. */
-static fm_status weigh(sampler *self, uint64_t samples)
+static fm_status weigh_first_touches(sampler *self, uint64_t samples)
 {
     fm_reuses *reuses = &self->result->reuses;
     const uint64_t all = reuses->accesses - reuses->first_touches;
@@ -99,7 +159,7 @@ static fm_status weigh(sampler *self, uint64_t samples)
     fm_reuses_sort(reuses);
     for (size_t i = 0; i < reuses->count; i++) {
         seen += reuses->items[i].count;
-        uint64_t up_to = cut(reuses->accesses, seen, samples);
+        uint64_t up_to = cut_part(reuses->accesses, seen, samples);
         if (up_to > all || i + 1 == reuses->count) up_to = all;
         reuses->items[i].count = up_to - given;
         given = up_to;
@@ -107,7 +167,7 @@ static fm_status weigh(sampler *self, uint64_t samples)
     seen = given = 0;
     for (size_t i = 0; i < reuses->reference_count; i++) {
         seen += reuses->firsts[i];
-        const uint64_t up_to = self->firsts ? cut(reuses->first_touches, seen, self->firsts) : 0;
+        const uint64_t up_to = self->firsts ? cut_part(reuses->first_touches, seen, self->firsts) : 0;
         reuses->firsts[i] = up_to - given;
         given = up_to;
     }
@@ -145,7 +205,7 @@ fm_status fm_sample(fm_sampled_reuses *sampled, const fm_reference_list *list,
         sampled->samples = samples;
         sampled->band = sampled->exact ? 0 : sqrt(log(2 * exp(1) / 0.05) / (2 * (double)samples));
         status = draw_all(&self, samples);
-        if (status == FM_OK) status = weigh(&self, samples);
+        if (status == FM_OK) status = weigh_first_touches(&self, samples);
     }
     if (status == FM_OK && !sampled->reuses.accesses) sampled->exact = true;
     for (size_t i = 0; i < list->count && self.points; i++) fm_points_destroy(self.points[i]);
