@@ -60,7 +60,19 @@ COMMANDS = (
        "fathom analyze small.u64 --engine parda --bound 300 --threads 3 --json p.json"]
     + ["fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --size 32K,1M",
        "fathom analyze zipf.u64 --json a.json --quiet && fathom analyze uniform.fathom --json b.json --quiet && fathom compare a.json b.json",
-       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html && rm page.html",
+       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze prog.fathom --granularity 8,64 --json a.json --quiet && fathom report a.json --size 4K,32K,1M -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze zipf.u64 --engine shards --rate 0.1 --json a.json --quiet && fathom report a.json --size 1K,10K -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --csv c.csv --json m.json",
+       "fathom phases prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom sample --simulate prog.fathom --period 100 --json a.json --quiet; fathom report a.json -o page.html; fathom mrc a.json --size 32K"]
+    + [f"fathom analyze prog.fathom --by {by} {options} >text.txt" for by in ("line", "function", "object")
+       for options in ("", "--pairs --top 3 --size 4K,32K,1M", "--bound 300 --histogram")]
+    + [f"fathom analyze prog.fathom {options} --json a.json --quiet && fathom analyze prog2.fathom {options} --json b.json --quiet && "
+       f"fathom diff a.json b.json {show}" for options in ("", "--bound 500")
+       for show in ("--report page.html", "--by function --json d.json --markdown text.md", "--by object --size 4K,32K,1M --fail-if 'misses@4K > +0'")]
+    + [
        "fathom analyze prog.fathom --json a.json --quiet && fathom analyze prog2.fathom --json b.json --quiet && "
        "fathom train -o m.json a.json b.json && fathom predict m.json --data-size 100000 --json p.json",
        "fathom phases prog.fathom --json p.json", "fathom phases zipf.u64", "fathom check prog.fathom", "fathom check cut.fathom"]
@@ -128,6 +140,12 @@ def differences(old, new, path=""):
     return [] if old == new else [f"{path}: {old!r} and {new!r}"]
 
 
+def page_data(page):
+    """What a page draws: its data, not its script."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    return without_moment(json.loads(found.group(1))) if found else "no data"
+
+
 def run(command, fathom, directory):
     """What a command printed, and what it left: name to content."""
     environment = {**os.environ, "PATH": f"{fathom}:{os.environ['PATH']}", "LC_ALL": "C", "COLUMNS": "100"}
@@ -143,6 +161,8 @@ def run(command, fathom, directory):
         os.unlink(path)
         if name.endswith(".json"):
             content = without_moment(json.loads(content.decode(errors="replace").replace(directory, "DIR")))
+        elif name.endswith(".html"):
+            content = page_data(content.decode(errors="replace").replace(directory, "DIR"))
         elif name.endswith(".txt") and name.startswith("text"):
             content = plain_text(content.decode(errors="replace"), directory)
         left[name] = content

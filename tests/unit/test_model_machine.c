@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/machine_sysfs.h"
+#include "model/model_internal.h"
 #include "unit/pmu_tree.h"
 
 static void a_described_machine_is_read(void **state)
