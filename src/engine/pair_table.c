@@ -54,7 +54,8 @@ void fm_pair_table_clear(fm_pair_table *table)
 }
 
 /* The bucket that holds the word, or the first with a free slot from its home on; *slot says where. */
-static fm_pair_bucket *locate(const fm_pair_table *table, fm_pair_bucket *home, uint64_t word, size_t *slot)
+static fm_pair_bucket *word_locate(const fm_pair_table *table, fm_pair_bucket *home, uint64_t word,
+                                   size_t *slot)
 {
     for (fm_pair_bucket *bucket = home;;) {
         for (size_t i = 0; i < FM_PAIR_SLOTS; i++) {
@@ -70,7 +71,7 @@ static fm_pair_bucket *locate(const fm_pair_table *table, fm_pair_bucket *home, 
 void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word, uint64_t count)
 {
     size_t slot;
-    fm_pair_bucket *bucket = locate(table, home, word, &slot);
+    fm_pair_bucket *bucket = word_locate(table, home, word, &slot);
     table->used += bucket->word[slot] == 0;
     bucket->word[slot] = word;
     bucket->count[slot] += count;
@@ -88,7 +89,7 @@ void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word
     bucket->count[slot] = other_count;
 }
 
-static uint64_t renamed(uint64_t word, const uint32_t *names)
+static uint64_t renamed_word(uint64_t word, const uint32_t *names)
 {
     return fm_pair_word(names[word >> 8 & FM_TAG_MAX], names[word >> 32 & FM_TAG_MAX], word & 0xFF);
 }
@@ -97,7 +98,7 @@ static uint64_t renamed(uint64_t word, const uint32_t *names)
 static void add_bucket(fm_pair_table *table, const fm_pair_bucket *bucket, const uint32_t *names)
 {
     for (size_t slot = 0; slot < FM_PAIR_SLOTS && bucket->word[slot]; slot++) {
-        const uint64_t word = names ? renamed(bucket->word[slot], names) : bucket->word[slot];
+        const uint64_t word = names ? renamed_word(bucket->word[slot], names) : bucket->word[slot];
         uint64_t home = fm_pair_home(word, table->multiplier, table->bucket_count);
         fm_pair_table_add(table, table->buckets + home, word, bucket->count[slot]);
     }
@@ -105,7 +106,7 @@ static void add_bucket(fm_pair_table *table, const fm_pair_bucket *bucket, const
 
 /* Sweeps the old table into the new one. Homes have the order of hashes in both, so it runs through both, but
  * where there are names. */
-static void move(fm_pair_table *grown, const fm_pair_table *old, const uint32_t *names)
+static void pairs_move(fm_pair_table *grown, const fm_pair_table *old, const uint32_t *names)
 {
     const uint64_t bytes = bytes_of(old->bucket_count);
     uint64_t released = 0;
@@ -140,7 +141,7 @@ fm_status fm_pair_table_reserve(fm_pair_table *table, uint64_t more, fm_error *e
     grown.limit = limit_of(grown.bucket_count);
     grown.used = 0;
     if (peak > grown.memory_peak) grown.memory_peak = peak;
-    move(&grown, table, NULL);
+    pairs_move(&grown, table, NULL);
     *table = grown;
     return FM_OK;
 }
@@ -153,7 +154,7 @@ fm_status fm_pair_table_rename(fm_pair_table *table, const uint32_t *names, fm_e
     if (!other.buckets) return fm_fail_memory(error, bytes, "the counters of pairs");
     other.used = 0;
     if (2 * bytes > other.memory_peak) other.memory_peak = 2 * bytes;
-    move(&other, table, names);
+    pairs_move(&other, table, names);
     *table = other;
     return FM_OK;
 }
@@ -173,7 +174,7 @@ fm_status fm_pair_table_merge(fm_pair_table *table, fm_pair_table *from, fm_erro
     if (!from->buckets) return FM_OK;
     fm_status status = fm_pair_table_reserve(table, from->used, error);
     if (status != FM_OK) return status;
-    move(table, from, NULL);
+    pairs_move(table, from, NULL);
     from->buckets = NULL; /* given back on the way */
     return FM_OK;
 }

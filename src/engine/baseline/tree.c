@@ -65,7 +65,7 @@ static fm_status check_limit(const fm_engine *tree, uint64_t needed, fm_error *e
                    needed, tree->blocks.count + 1, tree->max_memory);
 }
 
-static fm_status grow(fm_engine *tree, fm_error *error)
+static fm_status tree_grow(fm_engine *tree, fm_error *error)
 {
     const uint64_t others = memory_beside_blocks(tree);
     const bool sparing = over_limit(tree, others + fm_block_tree_memory_next(&tree->blocks, false));
@@ -78,8 +78,8 @@ static fm_status grow(fm_engine *tree, fm_error *error)
 /* ---- the engine ---- */
 
 /* Asks the seen set about a block that is not held. */
-static fm_status classify(fm_engine *tree, uint64_t block, uint64_t *distance, uint64_t *time_distance,
-                          fm_error *error)
+static fm_status tree_classify(fm_engine *tree, uint64_t block, uint64_t *distance, uint64_t *time_distance,
+                               fm_error *error)
 {
     *distance = *time_distance = FM_COLD;
     if (!tree->seen) return FM_OK;
@@ -114,8 +114,8 @@ static fm_status add_block(fm_engine *tree, uint64_t block, uint32_t hash, uint6
     fm_block_tree *blocks = &tree->blocks;
     const bool full = tree->bound && blocks->count >= tree->bound;
     fm_status status = FM_OK;
-    if (!full && !fm_block_tree_has_room(blocks)) status = grow(tree, error);
-    if (status == FM_OK) status = classify(tree, block, distance, time_distance, error);
+    if (!full && !fm_block_tree_has_room(blocks)) status = tree_grow(tree, error);
+    if (status == FM_OK) status = tree_classify(tree, block, distance, time_distance, error);
     if (status != FM_OK) return status;
     uint32_t x;
     if (full) {

@@ -11,7 +11,7 @@ static void prefetch_times(const fm_block_table *table, fm_bucket *const *homes,
     for (size_t i = 0; i < count; i++) fm_block_table_prefetch_times(table, homes[i]);
 }
 
-static void lookup(fm_exact *self, const uint64_t *keys, fm_bucket *const *homes, const fm_outlet *out)
+static void chunk_lookup(fm_exact *self, const uint64_t *keys, fm_bucket *const *homes, const fm_outlet *out)
 {
     if (out->times)
         self->kernels->lookup_timed(&self->table, &self->window, keys, out->now, out->leave, homes,
@@ -53,7 +53,7 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
     chunk->count = fm_exact_chunk_size(count, fm_recency_window_run(window));
     kernels->home(table, keys, chunk->count, homes);
     while (status == FM_OK && chunk->count > 0) {
-        lookup(self, keys, homes, &out);
+        chunk_lookup(self, keys, homes, &out);
 
         /* The next chunk's buckets, to be fetched while this one's distances are found. */
         const size_t taken = chunk->count;

@@ -43,7 +43,7 @@ typedef struct draw_state {
     drawn_piece pieces[LENT];
 } draw_state;
 
-static void fail(draw_state *self, fm_status status, const fm_error *error)
+static void drawing_fail(draw_state *self, fm_status status, const fm_error *error)
 {
     fm_crew_lock(self->crew);
     if (self->status == FM_OK) {
@@ -65,7 +65,8 @@ static fm_status put_rest(drawn_piece *piece, const uint64_t *blocks, size_t cou
     return FM_OK;
 }
 
-static fm_status fill(draw_state *self, unsigned number, unsigned worker, uint64_t *repeats, fm_error *error)
+static fm_status piece_fill(draw_state *self, unsigned number, unsigned worker, uint64_t *repeats,
+                            fm_error *error)
 {
     const fm_gpu_drawing *drawing = self->drawing;
     const fm_block_supply *supply = drawing->supply;
@@ -91,7 +92,8 @@ static fm_status fill(draw_state *self, unsigned number, unsigned worker, uint64
 
 /* ---- placing ---- */
 
-static fm_status place(const fm_gpu_drawing *drawing, unsigned number, drawn_piece *piece, fm_error *error)
+static fm_status piece_place(const fm_gpu_drawing *drawing, unsigned number, drawn_piece *piece,
+                             fm_error *error)
 {
     fm_status status = drawing->place(drawing->context, number, piece->count, error);
     for (size_t from = 0; from < piece->rest_count && status == FM_OK;) {
@@ -124,7 +126,7 @@ static fm_status place_filled(draw_state *self, fm_error *error)
     for (drawn_piece *piece; status == FM_OK && (piece = next_to_place(self)) != NULL;) {
         const unsigned number = (unsigned)(self->placed % LENT);
         fm_crew_unlock(self->crew);
-        status = place(self->drawing, number, piece, error);
+        status = piece_place(self->drawing, number, piece, error);
         fm_crew_lock(self->crew);
         piece->filled = false;
         self->placed++;
@@ -136,7 +138,7 @@ static fm_status place_filled(draw_state *self, fm_error *error)
 
 /* ---- the crew's side ---- */
 
-static bool claim(void *context, fm_job *job)
+static bool drawing_claim(void *context, fm_job *job)
 {
     draw_state *self = context;
     const fm_block_supply *supply = self->drawing->supply;
@@ -155,21 +157,22 @@ static bool claim(void *context, fm_job *job)
     return !self->dry;
 }
 
-static void run(void *context, fm_job job, unsigned worker)
+static void drawing_run(void *context, fm_job job, unsigned worker)
 {
     draw_state *self = context;
     fm_error error;
     uint64_t repeats = 0;
-    const fm_status status = job.kind == PLACE ? place_filled(self, &error)
-                                               : fill(self, (unsigned)job.task, worker, &repeats, &error);
-    if (status != FM_OK) fail(self, status, &error);
+    const fm_status status = job.kind == PLACE
+                                 ? place_filled(self, &error)
+                                 : piece_fill(self, (unsigned)job.task, worker, &repeats, &error);
+    if (status != FM_OK) drawing_fail(self, status, &error);
     if (repeats == 0) return;
     fm_crew_lock(self->crew);
     self->repeats += repeats;
     fm_crew_unlock(self->crew);
 }
 
-static void complete(void *context, fm_job job)
+static void drawing_complete(void *context, fm_job job)
 {
     draw_state *self = context;
     if (job.kind == PLACE)
@@ -178,7 +181,7 @@ static void complete(void *context, fm_job job)
         self->pieces[job.task].filled = true;
 }
 
-static bool over(void *context)
+static bool drawing_over(void *context)
 {
     const draw_state *self = context;
     return self->status != FM_OK || (self->dry && self->placed == self->claimed);
@@ -186,7 +189,8 @@ static bool over(void *context)
 
 fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error *error)
 {
-    static const fm_crew_work work = {.claim = claim, .run = run, .complete = complete};
+    static const fm_crew_work work = {
+        .claim = drawing_claim, .run = drawing_run, .complete = drawing_complete};
     const unsigned threads = drawing->threads < LENT ? drawing->threads : LENT;
     draw_state *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "drawing");
@@ -199,7 +203,7 @@ fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error
         self->begun = true;
         fm_crew_call(self->crew);
         fm_crew_unlock(self->crew);
-        fm_crew_help(self->crew, over);
+        fm_crew_help(self->crew, drawing_over);
         fm_crew_destroy(self->crew); /* what was claimed is finished, also after a failure */
         status = self->status;
         if (status != FM_OK && error) *error = self->error;

@@ -61,14 +61,14 @@ typedef struct hp_rda_engine {
 
 /* ---- memory ---- */
 
-static uint64_t held(const hp_rda_engine *self)
+static uint64_t hp_rda_held(const hp_rda_engine *self)
 {
     return sizeof *self + self->room * sizeof *self->trace + fm_hp_rda_carry_memory(&self->carry);
 }
 
 static fm_status check_limit(hp_rda_engine *self, uint64_t more, fm_error *error)
 {
-    const uint64_t needed = held(self) + more;
+    const uint64_t needed = hp_rda_held(self) + more;
     if (self->max_memory && needed > self->max_memory)
         return fm_fail(error, FM_E_LIMIT, NULL,
                        "hp-rda needs %" PRIu64 " bytes for a trace of %zu references, the limit is %" PRIu64,
@@ -132,7 +132,7 @@ static fm_status work_off(hp_rda_engine *self, const fm_engine_results *results,
     return count_crossing(self, &result, distances, tally, error);
 }
 
-static fm_status analyze(hp_rda_engine *self, const fm_engine_results *results, fm_error *error)
+static fm_status hp_rda_run(hp_rda_engine *self, const fm_engine_results *results, fm_error *error)
 {
     if (self->count == 0) return FM_OK;
     const size_t uses_bytes = self->count * sizeof(fm_hp_rda_use),
@@ -170,7 +170,7 @@ static fm_status hp_rda_count(fm_engine *engine, const fm_references *references
         if (status != FM_OK) return status;
         self->trace[self->count++] = self->last = blocks[i];
         self->begun = true;
-        if (self->count == self->shape.trace) status = analyze(self, results, error);
+        if (self->count == self->shape.trace) status = hp_rda_run(self, results, error);
         if (status != FM_OK) return status;
     }
     return FM_OK;
@@ -181,7 +181,7 @@ static fm_status hp_rda_catch_up(fm_engine *engine, const fm_engine_results *res
     hp_rda_engine *self = (hp_rda_engine *)engine;
     fm_tally_add_many(results->distances, 0, self->repeats);
     self->repeats = 0;
-    return analyze(self, results, error);
+    return hp_rda_run(self, results, error);
 }
 
 static void hp_rda_destroy(fm_engine *engine)
@@ -212,8 +212,8 @@ static void choose_shape(fm_hp_rda_shape *shape, const fm_option_value *own)
     shape->hash = (uint32_t)(own[HASH].given ? own[HASH].count : hash);
 }
 
-static fm_status create(fm_engine **engine, const fm_engine_options *options, const fm_option_value *own,
-                        const fm_gpu_module *module, unsigned device, fm_error *error)
+static fm_status hp_rda_make(fm_engine **engine, const fm_engine_options *options, const fm_option_value *own,
+                             const fm_gpu_module *module, unsigned device, fm_error *error)
 {
     *engine = NULL;
     hp_rda_engine *self = fm_calloc(1, sizeof *self);
@@ -231,7 +231,7 @@ static fm_status create(fm_engine **engine, const fm_engine_options *options, co
 
 static fm_status create_on_cpu(fm_engine **engine, const fm_engine_options *options, fm_error *error)
 {
-    return create(engine, options, options->own, NULL, 0, error);
+    return hp_rda_make(engine, options, options->own, NULL, 0, error);
 }
 
 static fm_status create_on_card(fm_engine **engine, const fm_engine_options *options, fm_error *error)
@@ -242,7 +242,7 @@ static fm_status create_on_card(fm_engine **engine, const fm_engine_options *opt
     fm_status status = fm_gpu_find(&module, &cards, error);
     if (status != FM_OK) return status;
     const unsigned card = (unsigned)fm_own_count(options->own, on_card_options, 0);
-    return create(engine, options, options->own + 1, module, card % cards, error);
+    return hp_rda_make(engine, options, options->own + 1, module, card % cards, error);
 }
 
 static uint64_t hp_rda_distinct(const fm_engine *engine)
@@ -270,7 +270,7 @@ static fm_status hp_rda_describe(const fm_engine *engine, fm_profile *profile, f
 
 static uint64_t hp_rda_memory(const fm_engine *engine)
 {
-    return held((const hp_rda_engine *)engine);
+    return hp_rda_held((const hp_rda_engine *)engine);
 }
 
 static uint64_t hp_rda_memory_peak(const fm_engine *engine)

@@ -17,7 +17,7 @@ uint64_t fm_hp_rda_carry_memory(const fm_hp_rda_carry *carry)
     return carry->room * sizeof *carry->entries;
 }
 
-static struct carried *find(struct carried *entries, size_t room, uint64_t seed, uint64_t block)
+static struct carried *carry_find(struct carried *entries, size_t room, uint64_t seed, uint64_t block)
 {
     uint64_t hash = (block ^ seed) * UINT64_C(0x9E3779B97F4A7C15);
     hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93);
@@ -26,7 +26,7 @@ static struct carried *find(struct carried *entries, size_t room, uint64_t seed,
     return &entries[place];
 }
 
-static fm_status reserve(fm_hp_rda_carry *carry, size_t more, fm_error *error)
+static fm_status carry_reserve(fm_hp_rda_carry *carry, size_t more, fm_error *error)
 {
     size_t room = carry->room ? carry->room : 1024;
     while (room / 2 < carry->count + more) room *= 2;
@@ -35,7 +35,7 @@ static fm_status reserve(fm_hp_rda_carry *carry, size_t more, fm_error *error)
     if (!grown) return fm_fail_memory(error, room * sizeof *grown, "the blocks of earlier traces");
     for (size_t i = 0; i < carry->room; i++)
         if (carry->entries[i].used)
-            *find(grown, room, carry->seed, carry->entries[i].block) = carry->entries[i];
+            *carry_find(grown, room, carry->seed, carry->entries[i].block) = carry->entries[i];
     fm_pages_free(carry->entries, carry->room * sizeof *grown);
     carry->entries = grown;
     carry->room = room;
@@ -45,11 +45,11 @@ static fm_status reserve(fm_hp_rda_carry *carry, size_t more, fm_error *error)
 fm_status fm_hp_rda_carry_next(fm_hp_rda_carry *carry, const fm_hp_rda_use *uses, uint32_t count, bool adjust,
                                uint64_t *distances, fm_error *error)
 {
-    fm_status status = reserve(carry, count, error);
+    fm_status status = carry_reserve(carry, count, error);
     if (status != FM_OK) return status;
     const uint64_t sum = carry->sum + count;
     for (uint32_t i = 0; i < count; i++) {
-        struct carried *entry = find(carry->entries, carry->room, carry->seed, uses[i].block);
+        struct carried *entry = carry_find(carry->entries, carry->room, carry->seed, uses[i].block);
         distances[i] = entry->used ? entry->after + carry->sum + uses[i].first : FM_COLD;
         if (!entry->used) carry->count++;
         *entry = (struct carried){.block = uses[i].block, .after = uses[i].latest - sum, .used = true};

@@ -141,7 +141,7 @@ static void count_top_slice(void *context, size_t slice)
     }
 }
 
-static size_t slices(uint32_t count)
+static size_t slice_count(uint32_t count)
 {
     return (count + (size_t)SLICE - 1) / SLICE;
 }
@@ -176,10 +176,10 @@ static fm_status run_steps(analysis *run, fm_rounds *workers, double *seconds, f
     if (status != FM_OK) return status;
     marks[FM_HP_RDA_MERGE_BLOCKS] = seconds_now();
     hp_sum_blocks(work);
-    fm_rounds_run(workers, merge_top_slice, run, slices(hp_nodes(&work->top)));
+    fm_rounds_run(workers, merge_top_slice, run, slice_count(hp_nodes(&work->top)));
     marks[FM_HP_RDA_ADJUST] = seconds_now();
     fm_rounds_run(workers, count_block, run, work->blocks);
-    fm_rounds_run(workers, count_top_slice, run, slices(work->top.used[1]));
+    fm_rounds_run(workers, count_top_slice, run, slice_count(work->top.used[1]));
     marks[FM_HP_RDA_STAGES] = seconds_now();
     for (int stage = 0; stage < FM_HP_RDA_STAGES; stage++) seconds[stage] = marks[stage + 1] - marks[stage];
     return FM_OK;

@@ -71,7 +71,7 @@ void fm_piece_order_release(fm_parallel *self, fm_piece_order *order)
     *order = (fm_piece_order){0};
 }
 
-static fm_status reserve(fm_parallel *self, void **pages, size_t *held, size_t bytes, fm_error *error)
+static fm_status pages_reserve(fm_parallel *self, void **pages, size_t *held, size_t bytes, fm_error *error)
 {
     if (bytes <= *held) return FM_OK;
     const size_t wanted = bytes < 2 * *held ? 2 * *held : bytes;
@@ -92,19 +92,19 @@ static fm_status make_places(fm_parallel *self, fm_piece *piece, const fm_refere
     if (!self->delivering) return FM_OK;
     const size_t wanted = piece->wanted > piece->fetched ? piece->wanted : piece->fetched;
     fm_piece_order *order = &piece->order;
-    fm_status status = reserve(self, (void **)&order->distances, &order->distance_bytes,
-                               wanted * sizeof *order->distances, error);
+    fm_status status = pages_reserve(self, (void **)&order->distances, &order->distance_bytes,
+                                     wanted * sizeof *order->distances, error);
     if (status != FM_OK || !self->with_blocks) return status;
-    status =
-        reserve(self, (void **)&order->blocks, &order->block_bytes, wanted * sizeof *order->blocks, error);
+    status = pages_reserve(self, (void **)&order->blocks, &order->block_bytes, wanted * sizeof *order->blocks,
+                           error);
     if (status == FM_OK)
         memcpy(order->blocks + *number, references->blocks, references->count * sizeof *references->blocks);
     return status;
 }
 
 /* First touches are not counted here: they are events. */
-static fm_status tally(const fm_parallel *self, fm_tally *tally, const uint64_t *distances, size_t count,
-                       fm_error *error)
+static fm_status order_tally(const fm_parallel *self, fm_tally *tally, const uint64_t *distances,
+                             size_t count, fm_error *error)
 {
     const uint64_t cold = tally->cold;
     fm_status status = fm_exact_tally_each(self->kernels, tally, distances, count, error);
@@ -112,7 +112,7 @@ static fm_status tally(const fm_parallel *self, fm_tally *tally, const uint64_t 
     return status;
 }
 
-static void narrow(const uint64_t *restrict distances, size_t count, uint32_t *restrict narrowed)
+static void distances_narrow(const uint64_t *restrict distances, size_t count, uint32_t *restrict narrowed)
 {
     for (size_t i = 0; i < count; i++) narrowed[i] = (uint32_t)distances[i];
 }
@@ -133,10 +133,10 @@ fm_status fm_piece_order_feed(fm_parallel *self, fm_piece *piece, const fm_refer
         size_t done;
         status = fm_engine_exact.feed(whole, &run, &results, &done, error);
         if (status == FM_OK && self->delivering)
-            narrow(distances, run.count, piece->order.distances + number + first);
-        if (status == FM_OK) status = tally(self, &worker->tally, distances, run.count, error);
+            distances_narrow(distances, run.count, piece->order.distances + number + first);
+        if (status == FM_OK) status = order_tally(self, &worker->tally, distances, run.count, error);
         if (status == FM_OK && timed)
-            status = tally(self, &worker->times, worker->run->times, run.count, error);
+            status = order_tally(self, &worker->times, worker->run->times, run.count, error);
     }
     return status;
 }
@@ -207,7 +207,7 @@ static bool is_settled(void *context)
     return self->status != FM_OK || self->settled > self->retired || is_over(self);
 }
 
-static void widen(const uint32_t *restrict distances, size_t count, uint64_t *restrict widened)
+static void distances_widen(const uint32_t *restrict distances, size_t count, uint64_t *restrict widened)
 {
     for (size_t i = 0; i < count; i++)
         widened[i] = distances[i] < (uint32_t)FM_BEYOND ? distances[i] : FM_BEYOND | distances[i];
@@ -223,7 +223,7 @@ static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece, u
     fm_status status = FM_OK;
     for (size_t first = 0; first < piece->fetched && status == FM_OK; first += RUN) {
         const size_t left = (size_t)piece->fetched - first, count = left < RUN ? left : RUN;
-        widen(order->distances + first, count, distances);
+        distances_widen(order->distances + first, count, distances);
         status = results->sink(results->sink_context, self->with_blocks ? order->blocks + first : NULL,
                                distances, count, error);
     }

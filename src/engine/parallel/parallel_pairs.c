@@ -44,7 +44,7 @@ fm_status fm_parallel_count_pairs(fm_parallel *self, fm_parallel_worker *worker,
     return status;
 }
 
-static fm_status pour(fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
+static fm_status pairs_pour(fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
 {
     pthread_mutex_lock(&self->shared_lock);
     const fm_status status = fm_pair_table_drain(&self->poured, &worker->pairs.table, error);
@@ -55,14 +55,14 @@ static fm_status pour(fm_parallel *self, fm_parallel_worker *worker, fm_error *e
 
 fm_status fm_parallel_pour_pairs(fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
 {
-    return worker->pairs.table.used < MANY_PAIRS ? FM_OK : pour(self, worker, error);
+    return worker->pairs.table.used < MANY_PAIRS ? FM_OK : pairs_pour(self, worker, error);
 }
 
 fm_status fm_parallel_collect_pairs(fm_parallel *self, fm_error *error)
 {
     fm_status status = FM_OK;
     for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
-        if (self->workers[w].pairs.table.buckets) status = pour(self, &self->workers[w], error);
+        if (self->workers[w].pairs.table.buckets) status = pairs_pour(self, &self->workers[w], error);
     return status;
 }
 

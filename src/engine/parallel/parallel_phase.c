@@ -77,7 +77,8 @@ static bool too_many(const fm_parallel *self)
     return bound && self->live > BOUND_SLACK && (self->live - BOUND_SLACK) / 2 > bound;
 }
 
-static void measure(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
+static void phase_measure(fm_parallel *self, fm_parallel_phase *phase, size_t task,
+                          fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
@@ -143,7 +144,8 @@ fm_status fm_partition_remember_all(fm_partition *partition, fm_error *error)
     return FM_OK;
 }
 
-static void restart(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
+static void phase_restart(fm_parallel *self, fm_parallel_phase *phase, size_t task,
+                          fm_parallel_worker *worker)
 {
     (void)worker;
     enum { AHEAD = 8 }; /* buckets whose lines of the window are fetched ahead */
@@ -178,7 +180,7 @@ static void restart(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm
 
 /* ---- lay: bits for the phase's new positions ---- */
 
-static void lay(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
+static void phase_lay(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
     (void)task;
     (void)worker;
@@ -198,7 +200,8 @@ static void lay(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_par
 
 /* ---- account: what it all takes ---- */
 
-static void account(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
+static void phase_account(fm_parallel *self, fm_parallel_phase *phase, size_t task,
+                          fm_parallel_worker *worker)
 {
     (void)phase;
     (void)task;
@@ -209,16 +212,16 @@ static void account(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm
 }
 
 const fm_phase_step fm_phase_steps[] = {
-    {.tasks = one_task, .run = measure},
+    {.tasks = one_task, .run = phase_measure},
     {.tasks = room_tasks, .run = make_room, .after_previous = true},
-    {.tasks = restart_tasks, .run = restart},
-    {.tasks = one_task, .run = lay},
+    {.tasks = restart_tasks, .run = phase_restart},
+    {.tasks = one_task, .run = phase_lay},
     {.tasks = fm_step_table_tasks, .run = fm_step_table},
     {.tasks = one_task, .run = fm_step_count_cold, .lets_next_begin = true},
     {.tasks = one_task, .run = fm_step_cut, .after_previous = true},
     {.tasks = fm_step_split_tasks, .run = fm_step_split},
     {.tasks = fm_step_range_tasks, .run = fm_step_range},
     {.tasks = fm_step_settle_tasks, .run = fm_step_settle},
-    {.tasks = one_task, .run = account},
+    {.tasks = one_task, .run = phase_account},
 };
 const unsigned fm_phase_step_count = sizeof fm_phase_steps / sizeof fm_phase_steps[0];

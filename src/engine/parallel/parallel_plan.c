@@ -30,7 +30,7 @@ void fm_parallel_retire(fm_parallel *self, size_t pieces)
 }
 
 /* Phases go through the steps; one that is over makes way for the next. */
-static void advance(fm_parallel *self)
+static void plan_advance(fm_parallel *self)
 {
     for (uint64_t number = self->ended; number < self->begun; number++) {
         fm_parallel_phase *phase = phase_of(self, number);
@@ -99,10 +99,10 @@ static bool claim_piece(const fm_parallel *self, fm_job *job)
     return true;
 }
 
-static bool claim(void *context, fm_job *job)
+static bool plan_claim(void *context, fm_job *job)
 {
     fm_parallel *self = context;
-    while (begin_phase(self)) advance(self);
+    while (begin_phase(self)) plan_advance(self);
     if (self->shared_out && self->claimed == self->filled && fm_parallel_claim_drawn(self))
         return claim_piece(self, job);
     for (uint64_t number = self->ended; number < self->begun; number++) {
@@ -115,11 +115,11 @@ static bool claim(void *context, fm_job *job)
     if (self->claimed < self->filled)
         self->claimed++;
     else if (!fm_parallel_claim_drawn(self)) /* in order, a phase may begin now that nothing more comes */
-        return self->delivering && self->dry && !dry ? claim(self, job) : false;
+        return self->delivering && self->dry && !dry ? plan_claim(self, job) : false;
     return claim_piece(self, job);
 }
 
-static void run(void *context, fm_job job, unsigned worker)
+static void plan_run(void *context, fm_job job, unsigned worker)
 {
     fm_parallel *self = context;
     if (job.kind == PIECE) {
@@ -134,7 +134,7 @@ static void run(void *context, fm_job job, unsigned worker)
     fm_phase_steps[phase->step - 1].run(self, phase, job.task, &self->workers[worker]);
 }
 
-static void complete(void *context, fm_job job)
+static void plan_complete(void *context, fm_job job)
 {
     fm_parallel *self = context;
     if (job.kind == PIECE) {
@@ -144,7 +144,7 @@ static void complete(void *context, fm_job job)
         return;
     }
     self->phases[job.kind].tasks_done++;
-    advance(self);
+    plan_advance(self);
 }
 
-const fm_crew_work fm_parallel_work = {.claim = claim, .run = run, .complete = complete};
+const fm_crew_work fm_parallel_work = {.claim = plan_claim, .run = plan_run, .complete = plan_complete};

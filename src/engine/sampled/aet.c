@@ -59,7 +59,7 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 }
 
 /* Those of the chunk that are in the sample go to keys and when; returns how many. */
-static size_t choose(fm_engine *self, const uint64_t *blocks, size_t count)
+static size_t aet_choose(fm_engine *self, const uint64_t *blocks, size_t count)
 {
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ static fm_status aet_count(fm_engine *self, const fm_references *references, con
         const size_t left = references->count - *done, part = left < CHUNK ? left : CHUNK;
         fm_status status = make_room(self, error);
         if (status != FM_OK) return status;
-        const size_t chosen = choose(self, references->blocks + *done, part);
+        const size_t chosen = aet_choose(self, references->blocks + *done, part);
         for (size_t i = 0; i < chosen; i++) {
             self->homes[i] = fm_block_home(&self->table, self->keys[i]);
             __builtin_prefetch(self->homes[i], 1, 3);

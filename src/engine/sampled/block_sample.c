@@ -36,7 +36,7 @@ static uint64_t bytes_with(const fm_block_sample *sample, uint64_t capacity, uns
 }
 
 /* At most five eighths of the slots are taken. */
-static bool fits(uint64_t blocks, unsigned bits)
+static bool slots_fit(uint64_t blocks, unsigned bits)
 {
     return 8 * blocks <= UINT64_C(5) << bits;
 }
@@ -44,7 +44,7 @@ static bool fits(uint64_t blocks, unsigned bits)
 static unsigned bits_for(const fm_block_sample *sample, uint64_t blocks)
 {
     unsigned bits = sample->bits ? sample->bits : FIRST_BITS;
-    while (bits < LAST_BITS && !fits(blocks, bits)) bits++;
+    while (bits < LAST_BITS && !slots_fit(blocks, bits)) bits++;
     return bits;
 }
 
@@ -65,7 +65,7 @@ static uint64_t capacity_for(const fm_block_sample *sample, uint64_t blocks)
 bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more)
 {
     const uint64_t blocks = blocks_after(sample, more);
-    return blocks <= sample->capacity && fits(blocks, sample->bits);
+    return blocks <= sample->capacity && slots_fit(blocks, sample->bits);
 }
 
 uint64_t fm_block_sample_memory(const fm_block_sample *sample)
@@ -127,14 +127,14 @@ static fm_status grow_slots(fm_block_sample *sample, unsigned bits, fm_error *er
 
 /* ---- life ---- */
 
-static void *resized(void *array, uint64_t old_count, uint64_t count, size_t size)
+static void *array_resized(void *array, uint64_t old_count, uint64_t count, size_t size)
 {
     if (!array) return fm_pages_allocate((size_t)count * size);
     return fm_pages_resize(array, (size_t)old_count * size, (size_t)count * size);
 }
 
 /* Live blocks move to the first positions. */
-static void renumber(fm_block_sample *sample)
+static void sample_renumber(fm_block_sample *sample)
 {
     fm_recency_bits_start_ranks(&sample->order);
     for (uint32_t i = 1; i <= sample->used; i++) {
@@ -150,18 +150,18 @@ static bool grow_nodes(fm_block_sample *sample, uint64_t capacity)
 {
     if (capacity > sample->node_capacity) {
         fm_sample_node *nodes =
-            resized(sample->nodes, sample->node_capacity + 1, capacity + 1, sizeof *nodes);
+            array_resized(sample->nodes, sample->node_capacity + 1, capacity + 1, sizeof *nodes);
         if (!nodes) return false;
         sample->nodes = nodes;
         sample->node_capacity = capacity;
     }
     if (sample->most && capacity > sample->heap_capacity) {
-        uint32_t *heap = resized(sample->heap, sample->heap_capacity + 1, capacity + 1, sizeof *heap);
+        uint32_t *heap = array_resized(sample->heap, sample->heap_capacity + 1, capacity + 1, sizeof *heap);
         if (!heap) return false;
         sample->heap = heap;
         sample->heap_capacity = capacity;
     }
-    if (sample->order.size) renumber(sample);
+    if (sample->order.size) sample_renumber(sample);
     if (!fm_recency_bits_grow(&sample->order, positions_for(capacity))) return false;
     fm_recency_bits_restart(&sample->order, sample->count);
     sample->capacity = capacity;
@@ -173,7 +173,8 @@ fm_status fm_block_sample_reserve(fm_block_sample *sample, uint64_t more, fm_err
     if (fm_block_sample_has_room(sample, more)) return FM_OK;
     const uint64_t blocks = blocks_after(sample, more), capacity = capacity_for(sample, blocks);
     const unsigned bits = bits_for(sample, blocks);
-    if (!fits(blocks, bits)) return fm_fail(error, FM_E_LIMIT, NULL, "a sample holds at most 2^30 blocks");
+    if (!slots_fit(blocks, bits))
+        return fm_fail(error, FM_E_LIMIT, NULL, "a sample holds at most 2^30 blocks");
     if (capacity > sample->capacity && !grow_nodes(sample, capacity))
         return fm_fail_memory(error, (size_t)((capacity + 1) * node_bytes(sample)), "a sample's blocks");
     return bits > sample->bits ? grow_slots(sample, bits, error) : FM_OK;
@@ -238,7 +239,7 @@ static void heap_pop(fm_block_sample *sample)
 /* ---- references ---- */
 
 /* The block with the largest hash, and those with the same, leave; the rate falls to what is left. */
-static void shrink(fm_block_sample *sample)
+static void sample_shrink(fm_block_sample *sample)
 {
     sample->threshold = heap_hash(sample, 1);
     while (sample->count > 0 && heap_hash(sample, 1) >= sample->threshold) {
@@ -282,7 +283,7 @@ void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t com
         count_distance(sample, 0); /* the newest again: nothing moves */
         return;
     }
-    if (sample->order.next == sample->order.size) renumber(sample);
+    if (sample->order.next == sample->order.size) sample_renumber(sample);
     if (*slot != FM_SAMPLE_NONE) {
         fm_sample_node *node = &sample->nodes[*slot];
         count_distance(sample, fm_recency_bits_remove(&sample->order, node->position));
@@ -295,6 +296,6 @@ void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t com
         (fm_sample_node){.block = block, .position = fm_recency_bits_give(&sample->order), .hash = hash};
     if (sample->most) {
         heap_push(sample, made);
-        if (sample->count > sample->most) shrink(sample);
+        if (sample->count > sample->most) sample_shrink(sample);
     }
 }

@@ -25,7 +25,7 @@ void fm_sampled_part_start(fm_sampled_part *sampled, const fm_exact_kernels *ker
     sampled->at = sampled->index + (small->left_count > later ? 0 : 1);
 }
 
-static void touch(fm_block_sample *sample, uint64_t block, size_t times)
+static void sample_touch(fm_block_sample *sample, uint64_t block, size_t times)
 {
     const uint64_t common = fm_block_sample_common(block);
     const uint32_t hash = fm_block_sample_hash(sample, common);
@@ -33,7 +33,7 @@ static void touch(fm_block_sample *sample, uint64_t block, size_t times)
 }
 
 /* What is in a sample; the slots of those blocks are fetched. */
-static void choose(fm_sampled_part *sampled, const fm_block_sample *sample, unsigned which)
+static void part_choose(fm_sampled_part *sampled, const fm_block_sample *sample, unsigned which)
 {
     uint16_t *const chosen = sampled->chosen[which];
     const size_t hashed = sampled->part ? sampled->part->first_count : sampled->count;
@@ -58,12 +58,12 @@ static void touch_linked(const fm_sampled_part *sampled, fm_block_sample *sample
     for (size_t i = 0; i < count; i++)
         for (size_t next = part->last[chosen[i]] + 1U; next > 0; next = part->before[next - 1])
             marked[(next - 1) / 64] |= UINT64_C(1) << ((next - 1) % 64);
-    if (sampled->at) touch(sample, sampled->blocks[0], sampled->at[0]);
+    if (sampled->at) sample_touch(sample, sampled->blocks[0], sampled->at[0]);
     for (size_t word = 0; word < FM_PART_WORDS; word++)
         for (uint64_t bits = marked[word]; bits; bits &= bits - 1) {
             const size_t which = 64 * word + (size_t)__builtin_ctzll(bits);
             const size_t times = sampled->at ? (size_t)sampled->at[which + 1] - sampled->at[which] : 1;
-            touch(sample, sampled->left[which], times);
+            sample_touch(sample, sampled->left[which], times);
         }
 }
 
@@ -82,10 +82,10 @@ static void touch_all(const fm_sampled_part *sampled, fm_block_sample *sample, c
 /* While it is found out what is in the next sample, what this one needs is on its way. */
 void fm_sampled_part_touch(fm_sampled_part *sampled, fm_block_sample *samples, unsigned count)
 {
-    if (count > 0) choose(sampled, &samples[0], 0);
+    if (count > 0) part_choose(sampled, &samples[0], 0);
     for (unsigned k = 0; k < count; k++) {
         fetch_nodes(sampled, &samples[k], k % 2);
-        if (k + 1 < count) choose(sampled, &samples[k + 1], (k + 1) % 2);
+        if (k + 1 < count) part_choose(sampled, &samples[k + 1], (k + 1) % 2);
         const uint16_t *const chosen = sampled->chosen[k % 2];
         if (sampled->part)
             touch_linked(sampled, &samples[k], chosen, sampled->chosen_count[k % 2]);

@@ -146,7 +146,7 @@ static const fm_engine_option shards_options[] = {
     {0},
 };
 
-static fm_status start(fm_engine *self, const fm_engine_options *options, fm_error *error)
+static fm_status shards_start(fm_engine *self, const fm_engine_options *options, fm_error *error)
 {
     const fm_option_value *own = options->own;
     const uint64_t exact_below = fm_own_count(own, shards_options, EXACT_BELOW),
@@ -176,7 +176,7 @@ static fm_status shards_create(fm_engine **engine, const fm_engine_options *opti
     fm_engine *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "the engine");
     self->kernels = kernels;
-    fm_status status = start(self, options, error);
+    fm_status status = shards_start(self, options, error);
     if (status != FM_OK) {
         shards_destroy(self);
         return status;
