@@ -3,7 +3,7 @@
  * late_pairs.c - see late_pairs.h. One pass over all pairs of sites for the sums, one more for the members of
  * the largest; O(n log n) for sorting.
  */
-#include "view/late_pairs.h"
+#include "view/miss_table.h"
 
 #include "base/error.h"
 #include "base/key_table.h"
@@ -19,12 +19,12 @@ static double late_of(const fm_pair *pair, uint64_t blocks)
     return fm_pair_misses(&reuses, blocks);
 }
 
-static fm_status no_memory(fm_error *error, size_t count)
+static fm_status pairs_no_memory(fm_error *error, size_t count)
 {
     return fm_fail_memory(error, (uint64_t)count * sizeof(fm_late_pair), "pairs of lines");
 }
 
-static fm_key key_of(const fm_late_pairs *late, const fm_pair *pair)
+static fm_key pair_key(const fm_late_pairs *late, const fm_pair *pair)
 {
     return (fm_key){fm_code_line(&late->lines, pair->use), fm_code_line(&late->lines, pair->reuse), 0};
 }
@@ -38,10 +38,10 @@ static fm_status add_up(fm_late_pairs *late, fm_key_table *numbers, fm_error *er
         const fm_pair *pair = &late->of->pairs[i];
         late->cold += pair->cold;
         if (pair->count == pair->cold) continue;
-        uint32_t number = fm_key_table_add(numbers, key_of(late, pair), (uint32_t)late->count);
+        uint32_t number = fm_key_table_add(numbers, pair_key(late, pair), (uint32_t)late->count);
         void *grown = late->pairs;
         if (number == FM_KEY_NONE || fm_array_reserve(&grown, &room, late->count + 1, sizeof *late->pairs))
-            return no_memory(error, late->count);
+            return pairs_no_memory(error, late->count);
         late->pairs = grown;
         if (number == late->count)
             late->pairs[late->count++] = (fm_late_pair){.use = fm_code_line(&late->lines, pair->use),
@@ -59,7 +59,7 @@ static fm_status add_up(fm_late_pairs *late, fm_key_table *numbers, fm_error *er
 static fm_status find_cold(fm_late_pairs *late, fm_error *error)
 {
     uint64_t *counts = fm_calloc(late->lines.count, sizeof *counts);
-    if (!counts) return no_memory(error, late->lines.count);
+    if (!counts) return pairs_no_memory(error, late->lines.count);
     for (size_t i = 0; i < late->of->pair_count; i++)
         counts[fm_code_line(&late->lines, late->of->pairs[i].reuse)] += late->of->pairs[i].cold;
     for (size_t i = 0; i < late->lines.count; i++)
@@ -92,15 +92,15 @@ static fm_status find_members(fm_late_pairs *late, const fm_key_table *numbers, 
 {
     size_t room = 0;
     uint32_t *ranks = fm_calloc(all, sizeof *ranks); /* rank + 1 of each number */
-    if (!ranks) return no_memory(error, all);
+    if (!ranks) return pairs_no_memory(error, all);
     for (size_t i = 0; i < late->top; i++) ranks[late->pairs[i].number] = (uint32_t)i + 1;
     fm_status status = FM_OK;
     for (size_t i = 0; i < late->of->pair_count && !status; i++) {
-        uint32_t number = fm_key_table_find(numbers, key_of(late, &late->of->pairs[i]));
+        uint32_t number = fm_key_table_find(numbers, pair_key(late, &late->of->pairs[i]));
         if (number == FM_KEY_NONE || ranks[number] == 0) continue;
         void *grown = late->members;
         if (fm_array_reserve(&grown, &room, late->member_count + 1, sizeof *late->members)) {
-            status = no_memory(error, late->member_count);
+            status = pairs_no_memory(error, late->member_count);
         } else {
             late->members = grown;
             late->members[late->member_count++] = (fm_late_member){ranks[number] - 1, (uint32_t)i};
@@ -145,7 +145,7 @@ static fm_status find_objects(fm_late_pairs *late, fm_error *error)
 {
     size_t room = 0;
     bool *wanted = fm_calloc(late->lines.count, sizeof *wanted);
-    if (!wanted) return no_memory(error, late->lines.count);
+    if (!wanted) return pairs_no_memory(error, late->lines.count);
     for (size_t i = 0; i < late->top; i++) wanted[late->pairs[i].reuse] = true;
     fm_status status = FM_OK;
     for (size_t i = 0; i < late->of->object_use_count && !status; i++) {
@@ -156,7 +156,7 @@ static fm_status find_objects(fm_late_pairs *late, fm_error *error)
         if (!wanted[made.line] || !(made.late > 0)) continue;
         void *grown = late->objects;
         if (fm_array_reserve(&grown, &room, late->object_count + 1, sizeof made)) {
-            status = no_memory(error, late->object_count);
+            status = pairs_no_memory(error, late->object_count);
         } else {
             late->objects = grown;
             late->objects[late->object_count++] = made;
@@ -250,7 +250,7 @@ fm_status fm_late_pairs_paths(const fm_late_pairs *late, size_t rank, fm_late_pa
     if (late->of->path_count == 0) return FM_OK;
     size_t first = first_member(late, rank), count = first_member(late, rank + 1) - first;
     fm_late_paths *each = fm_calloc(count, sizeof *each);
-    if (!each) return no_memory(error, count);
+    if (!each) return pairs_no_memory(error, count);
     for (size_t i = 0; i < count; i++) {
         const fm_pair *pair = &late->of->pairs[late->members[first + i].pair];
         each[i] = (fm_late_paths){pair->use == FM_NONE ? FM_NONE : late->of->sites[pair->use].path,

@@ -5,16 +5,201 @@
  * A small file is shown whole. Of a large one (an amalgamated database has 250,000 lines), the lines that the
  * page refers to and some around them.
  */
+#define _GNU_SOURCE
 #include "view/source_files.h"
-
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "view/source_text.h"
+#include "base/sha256.h"
+#include "base/text_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
+
+/*
+ * ======== numbering ========
+ * Open addressing with linear probing, at most half full.
+ */
+
+static void slot_put(uint32_t *slots, size_t slot_count, uint64_t hash, uint32_t number)
+{
+    size_t at = (size_t)hash & (slot_count - 1);
+    while (slots[at]) at = (at + 1) & (slot_count - 1);
+    slots[at] = number + 1;
+}
+
+static int numbering_make_room(fm_numbering *numbering)
+{
+    if (numbering->count < numbering->slot_count / 2) return 0;
+    size_t wanted = numbering->slot_count ? numbering->slot_count * 2 : 64;
+    uint32_t *slots = fm_calloc(wanted, sizeof *slots);
+    if (!slots) return -1;
+    for (size_t i = 0; i < numbering->count; i++)
+        slot_put(slots, wanted, numbering->items[i].hash, (uint32_t)i);
+    free(numbering->slots);
+    numbering->slots = slots;
+    numbering->slot_count = wanted;
+    return 0;
+}
+
+uint32_t fm_numbering_add(fm_numbering *numbering, const void *bytes, size_t length)
+{
+    uint64_t hash = XXH3_64bits(bytes, length);
+    if (numbering->slot_count) {
+        size_t mask = numbering->slot_count - 1;
+        for (size_t at = (size_t)hash & mask; numbering->slots[at]; at = (at + 1) & mask) {
+            const fm_numbered *item = &numbering->items[numbering->slots[at] - 1];
+            if (item->hash == hash && item->length == length &&
+                memcmp(numbering->bytes + item->offset, bytes, length) == 0)
+                return numbering->slots[at] - 1;
+        }
+    }
+    if (numbering->count >= UINT32_MAX - 1 || numbering_make_room(numbering) ||
+        fm_array_reserve((void **)&numbering->items, &numbering->capacity, numbering->count + 1,
+                         sizeof *numbering->items) ||
+        fm_array_reserve((void **)&numbering->bytes, &numbering->room, numbering->used + length + 8, 1))
+        return UINT32_MAX;
+    uint32_t number = (uint32_t)numbering->count++;
+    numbering->items[number] = (fm_numbered){numbering->used, length, hash};
+    memcpy(numbering->bytes + numbering->used, bytes, length);
+    numbering->bytes[numbering->used + length] = 0;
+    numbering->used += (length + 8) & ~(size_t)7;
+    slot_put(numbering->slots, numbering->slot_count, hash, number);
+    return number;
+}
+
+uint32_t fm_numbering_add_text(fm_numbering *numbering, const char *text)
+{
+    return fm_numbering_add(numbering, text, strlen(text));
+}
+
+const char *fm_numbering_text(const fm_numbering *numbering, size_t number)
+{
+    return numbering->bytes + numbering->items[number].offset;
+}
+
+void fm_numbering_clear(fm_numbering *numbering)
+{
+    free(numbering->items);
+    free(numbering->bytes);
+    free(numbering->slots);
+    *numbering = (fm_numbering){0};
+}
+
+/* ======== source text ======== */
+
+static void text_refuse(fm_source_text *text, fm_source_lack what, const char *why)
+{
+    text->what = what;
+    snprintf(text->why, sizeof text->why, "%s", why);
+}
+
+/* Takes the file where it is the one of the profile; else text->why says what it is. */
+static fm_status try_file(fm_source_text *text, const fm_source *source, const char *path, fm_error *error)
+{
+    static const char changed[] = "it has changed since the run";
+    char sum[FM_SHA256_TEXT];
+    fm_text_file file;
+    fm_status status = fm_text_file_read(&file, path, source->size, error);
+    if (status == FM_OK && !*file.why) {
+        fm_sha256_text(file.bytes, file.size, sum);
+        if (strcmp(sum, source->sha256) != 0) {
+            text_refuse(text, FM_SOURCE_CHANGED, changed);
+        } else {
+            text->why[0] = '\0';
+            text->bytes = text->owned = file.bytes;
+            text->size = file.size;
+            file.bytes = NULL;
+            snprintf(text->found, sizeof text->found, "%s", path);
+        }
+    } else if (status == FM_OK) {
+        fm_source_lack what = file.missing   ? FM_SOURCE_MISSING
+                              : file.resized ? FM_SOURCE_CHANGED
+                                             : FM_SOURCE_UNREADABLE;
+        text_refuse(text, what, what == FM_SOURCE_CHANGED ? changed : file.why);
+    }
+    fm_text_file_clear(&file);
+    return status;
+}
+
+/* In one of the folders under as much of its path as possible, else under its own name. A file that is not
+ * the one of the profile is passed over. */
+static fm_status source_find(fm_source_text *text, const fm_report_options *options, const fm_source *source,
+                             fm_error *error)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < options->source_folder_count; i++)
+        for (const char *rest = source->path; rest; rest = strchr(rest, '/')) {
+            while (*rest == '/') rest++;
+            if (*rest == 0) break;
+            int length = snprintf(path, PATH_MAX, "%s/%s", options->source_folders[i], rest);
+            if (length <= 0 || length >= PATH_MAX) continue;
+            fm_status status = try_file(text, source, path, error);
+            if (status != FM_OK || !*text->why) return status;
+        }
+    const fm_source_text in_folders = *text;
+    fm_status status = try_file(text, source, source->path, error);
+    /* One that has changed says more than one that is not there. */
+    if (status == FM_OK && text->what == FM_SOURCE_MISSING && *text->why && *in_folders.why &&
+        in_folders.what == FM_SOURCE_CHANGED)
+        *text = in_folders;
+    return status;
+}
+
+static fm_status split_lines(fm_source_text *text, fm_error *error)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text->size; i++) count += text->bytes[i] == '\n';
+    text->lines = fm_calloc(count + 2, sizeof *text->lines);
+    if (!text->lines)
+        return fm_fail_memory(error, (count + 2) * sizeof *text->lines, "the lines of a source file");
+    for (size_t i = 0; i < text->size; i++)
+        if (text->bytes[i] == '\n') text->lines[++text->line_count] = i + 1;
+    if (text->size && text->bytes[text->size - 1] != '\n') text->lines[++text->line_count] = text->size + 1;
+    return FM_OK;
+}
+
+fm_status fm_source_text_read(fm_source_text *text, const fm_report_options *options, const fm_source *source,
+                              bool recorded, fm_error *error)
+{
+    fm_status status = FM_OK;
+    if (options->no_source) {
+        text_refuse(text, FM_SOURCE_UNTOLD, "source text was not wanted on this page");
+    } else if (!source && !recorded) {
+        text_refuse(text, FM_SOURCE_UNRECORDED, "the profile has no checksums of source files");
+    } else if (!source) {
+        text_refuse(text, FM_SOURCE_UNTOLD, "it could not be read when the profile was made");
+    } else if (!source->sha256) {
+        text_refuse(text, FM_SOURCE_DIFFERENT,
+                    "it was not the same in all runs that the profile is the sum of");
+    } else if (source->text) {
+        text->bytes = source->text;
+        text->size = strlen(source->text);
+    } else {
+        status = source_find(text, options, source, error);
+    }
+    if (!status && !*text->why) status = split_lines(text, error);
+    return status;
+}
+
+void fm_source_text_clear(fm_source_text *text)
+{
+    free(text->owned);
+    free(text->lines);
+    *text = (fm_source_text){0};
+}
+
+const char *fm_source_text_line(const fm_source_text *text, size_t line, size_t *length)
+{
+    const char *from = text->bytes + text->lines[line];
+    *length = text->lines[line + 1] - text->lines[line] - 1;
+    if (*length && from[*length - 1] == '\r') --*length;
+    return from;
+}
+
+/* ======== source files ======== */
 
 enum {
     WHOLE_LINES = 3000,    /* up to here a file is shown whole */

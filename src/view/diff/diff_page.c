@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "profile/attribution/line_sums.h"
 #include "view/diff/diff_parts.h"
-#include "view/report/html_text.h"
-#include "view/source_text.h"
+#include "view/source_files.h"
 #include "view/text.h"
 
 #include <inttypes.h>

@@ -16,23 +16,200 @@
  * Numbers are those of code_groups.c and the model; this file only lays them out. No line is wider than the
  * terminal.
  */
+#define _GNU_SOURCE
 #include <fathom/view.h>
 
+#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/laws.h"
-#include "view/cache_fit.h"
-#include "view/code_groups.h"
-#include "view/source_text.h"
-#include "view/terminal/verdict_sentence.h"
+#include "view/miss_table.h"
+#include "view/source_files.h"
 #include "view/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ======== verdict sentence ======== */
+
+/* ---- a text that grows; what does not fit is left out ---- */
+
+typedef struct sentence {
+    char text[2000];
+} sentence;
+
+__attribute__((format(printf, 2, 3))) static void sentence_say(sentence *to, const char *format, ...)
+{
+    size_t used = strlen(to->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(to->text + used, sizeof to->text - used, format, arguments);
+    va_end(arguments);
+}
+
+static void sentence_write(FILE *out, const char *text, unsigned indent, const fm_view_options *options)
+{
+    fm_text_write_wrapped(out, text, strlen(text), indent, options);
+    putc('\n', out);
+}
+
+/* ---- which program, trace or source ---- */
+
+static void say_exactness(sentence *to, const fm_profile *profile)
+{
+    sentence_say(to, "%s", profile->exact ? "exact" : "estimated");
+    if (profile->bound) sentence_say(to, " below %s blocks", fm_text_count(profile->bound).text);
+}
+
+static void say_run(sentence *to, const fm_profile *profile)
+{
+    const fm_run *run = profile->run;
+    const char *name = profile->name ? profile->name : run->command ? run->command : "the program";
+    sentence_say(to, "%s", fm_base_name(name));
+    if (run->thread) sentence_say(to, ", thread %" PRIu32, run->thread);
+    if (run->ending) sentence_say(to, " %s", run->ending);
+}
+
+static void say_counts(sentence *to, const fm_profile *profile)
+{
+    sentence_say(to, ": %s reference%s", fm_text_short((double)profile->references).text,
+                 profile->references == 1 ? "" : "s");
+    const uint64_t samples = fm_text_samples_of_footprint(profile);
+    if (samples < FM_FEWEST_SAMPLES)
+        sentence_say(to, " to an unknown number of blocks (%" PRIu64 " sample%s of it)", samples,
+                     samples == 1 ? "" : "s");
+    else if (profile->granularity > 1)
+        sentence_say(to, " to %s", fm_text_bytes(profile->distinct, profile->granularity).text);
+    else
+        sentence_say(to, " to %s %s", fm_text_short((double)profile->distinct).text,
+                     profile->elements ? "elements" : "blocks");
+    const bool all =
+        !profile->run || !profile->run->what || strcmp(profile->run->what, "all references") == 0;
+    if (!all)
+        sentence_say(to, ", %s", profile->run->what);
+    else if (profile->run && profile->complete)
+        sentence_say(to, ", every one seen");
+    sentence_say(to, ", ");
+    say_exactness(to, profile);
+}
+
+/* A number as numbers are shown, or a formula; nothing of what is not done. */
+static void say_count(sentence *to, const char **before, const char *count, const char *what)
+{
+    char *end;
+    if (!count || strcmp(count, "0") == 0) return;
+    errno = 0;
+    unsigned long long number = strtoull(count, &end, 10);
+    const bool formula = *end || end == count || errno;
+    sentence_say(to, "%s%s%s", *before, formula ? count : fm_text_short((double)number).text, what);
+    *before = ", ";
+}
+
+static void say_kernel(sentence *to, const fm_profile *profile)
+{
+    const fm_kernel *kernel = profile->kernel;
+    if (kernel->function) sentence_say(to, "%s", kernel->function);
+    if (kernel->file) {
+        sentence_say(to, "%s%s", kernel->function ? " (" : "", fm_base_name(kernel->file));
+        if (kernel->first_line)
+            sentence_say(to, ":%" PRIu32 "-%" PRIu32, kernel->first_line, kernel->last_line);
+        if (kernel->function) sentence_say(to, ")");
+    }
+    if (kernel->parameters && kernel->parameters[0]) sentence_say(to, ", %s", kernel->parameters);
+    if (kernel->loads) {
+        const char *before = ": ";
+        say_count(to, &before, kernel->loads, " loads");
+        say_count(to, &before, kernel->stores, " stores");
+        say_count(to, &before, kernel->flops, " flops");
+        if (before[0] == ':') sentence_say(to, ": it touches nothing");
+    } else {
+        sentence_say(to, ": %s references", fm_text_short((double)profile->references).text);
+    }
+}
+
+/* How sure a profile of source code is. */
+static void write_certainty(FILE *out, const fm_profile *profile, const fm_view_options *options)
+{
+    const fm_kernel *kernel = profile->kernel;
+    sentence how = {""};
+    const char *method = profile->exact ? kernel->method : NULL; /* else it is in the accuracy */
+    sentence_say(&how, "%s%s%s; %s rows; %.2f s", kernel->certainty ? kernel->certainty : "exact",
+                 method ? ": " : "", method ? method : "", kernel->layout ? kernel->layout : "contiguous",
+                 kernel->seconds);
+    sentence_write(out, how.text, 0, options);
+}
+
+/* ---- what limits it ---- */
+
+static void write_warning(FILE *out, const char *word, const char *text, const fm_view_options *options)
+{
+    fm_text_ink(out, options, FM_INK_WARNING);
+    fputs(word, out);
+    fm_text_ink(out, options, FM_INK_NONE);
+    putc(' ', out);
+    sentence_write(out, text, (unsigned)strlen(word) + 1, options);
+}
+
+static void write_notes(FILE *out, const char *notes, const fm_view_options *options)
+{
+    while (notes && *notes) {
+        size_t length = strcspn(notes, "\n");
+        if (strspn(notes, " ") < length) {
+            fm_text_ink(out, options, FM_INK_DIM);
+            fputs("note ", out);
+            fm_text_ink(out, options, FM_INK_NONE);
+            fm_text_write_wrapped(out, notes, length, 5, options);
+            putc('\n', out);
+        }
+        notes += length + (notes[length] == '\n');
+    }
+}
+
+void fm_verdict_sentence(FILE *out, const fm_profile *profile, const fm_view_options *options)
+{
+    sentence first = {""};
+    if (profile->kernel) {
+        say_kernel(&first, profile);
+    } else if (profile->run) {
+        say_run(&first, profile);
+        say_counts(&first, profile);
+    } else {
+        sentence_say(&first, "%s", profile->name ? fm_base_name(profile->name) : "(unnamed)");
+        say_counts(&first, profile);
+    }
+    fm_text_ink(out, options, FM_INK_BOLD);
+    fm_text_write_wrapped(out, first.text, strlen(first.text), 0, options);
+    fm_text_ink(out, options, FM_INK_NONE);
+    putc('\n', out);
+    if (profile->kernel) write_certainty(out, profile, options);
+    if (!profile->exact)
+        write_warning(out, "APPROXIMATE",
+                      profile->accuracy ? profile->accuracy->statement : "nothing is promised", options);
+    if (!profile->complete) {
+        sentence missing = {""};
+        if (profile->lost)
+            sentence_say(&missing, "%s references are known to be missing",
+                         fm_text_count(profile->lost).text);
+        else
+            sentence_say(&missing, "an unknown number of references is missing");
+        if (profile->what_missing) sentence_say(&missing, ": %s", profile->what_missing);
+        write_warning(out, "INCOMPLETE", missing.text, options);
+    }
+    if (!profile->cold_known)
+        write_warning(out, "UNKNOWN",
+                      "first touches among the references beyond the bound: memory to tell them ran out",
+                      options);
+    if (profile->run && !options->notes_shown) write_notes(out, profile->run->notes, options);
+    if (profile->kernel) write_notes(out, profile->kernel->notes, options);
+}
+
+/* ======== terminal verdict ======== */
 
 enum {
     MOST_LEVELS = 32,    /* of the table */
@@ -59,7 +236,7 @@ typedef struct verdict {
     bool few;        /* too few samples to say whose the misses are */
 } verdict;
 
-static void ink(const verdict *of, fm_ink which)
+static void verdict_ink(const verdict *of, fm_ink which)
 {
     fm_text_ink(of->out, of->options, which);
 }
@@ -168,7 +345,7 @@ static fm_status write_level(const verdict *of, size_t level, fm_error *error)
 
 static fm_status write_levels(const verdict *of, fm_error *error)
 {
-    ink(of, FM_INK_DIM);
+    verdict_ink(of, FM_INK_DIM);
     fprintf(of->out, "\n%-8s %8s %8s %8s", "cache", "size", "misses", "of refs");
     if (has_band(of)) {
         char band[32];
@@ -178,27 +355,27 @@ static fm_status write_levels(const verdict *of, fm_error *error)
         fprintf(of->out, " %7s %7s", "late", "first");
     }
     fprintf(of->out, "%s\n", of->order && !of->few ? "   most of them at" : "");
-    ink(of, FM_INK_NONE);
+    verdict_ink(of, FM_INK_NONE);
     fm_status status = FM_OK;
     for (size_t i = 0; i < of->count && !status; i++) status = write_level(of, i, error);
-    ink(of, FM_INK_DIM);
+    verdict_ink(of, FM_INK_DIM);
     if (of->profile->elements)
         fputs("fully associative LRU, sizes in elements; late: used before, and lost since\n", of->out);
     else
         fprintf(of->out, "fully associative LRU, %s-byte blocks; late: used before, and lost since\n",
                 fm_text_count(of->profile->granularity).text);
-    ink(of, FM_INK_NONE);
+    verdict_ink(of, FM_INK_NONE);
     return status;
 }
 
 /* ---- the list ---- */
 
-static const fm_code_group *row(const verdict *of, size_t rank)
+static const fm_code_group *verdict_row(const verdict *of, size_t rank)
 {
     return &of->groups.groups[of->order[rank]];
 }
 
-static double total(const verdict *of)
+static double verdict_total(const verdict *of)
 {
     return of->fits[of->judged].misses.expected;
 }
@@ -209,8 +386,9 @@ static size_t rows_that_matter(const verdict *of, size_t most)
     double passed = 0;
     size_t rows = 0;
     while (rows < of->groups.count && rows < most) {
-        const double misses = row(of, rows)->misses[of->judged];
-        if (!(misses > 0) || passed > total(of) * 0.95 || (rows && misses < total(of) * 0.01)) break;
+        const double misses = verdict_row(of, rows)->misses[of->judged];
+        if (!(misses > 0) || passed > verdict_total(of) * 0.95 || (rows && misses < verdict_total(of) * 0.01))
+            break;
         passed += misses;
         rows++;
     }
@@ -236,11 +414,11 @@ static void write_heading(const verdict *of)
     char name[sizeof of->caches->name + 1];
     double passed = 0;
     size_t told = 0, noun = of->by; /* told: so many make most of it */
-    for (; told < of->listed && (told == 0 || passed < total(of) * 0.8); told++) {
-        if (of->by == FM_BY_LINE && row(of, told)->kind != FM_GROUP_LINE) noun = 3;
-        passed += row(of, told)->misses[of->judged];
+    for (; told < of->listed && (told == 0 || passed < verdict_total(of) * 0.8); told++) {
+        if (of->by == FM_BY_LINE && verdict_row(of, told)->kind != FM_GROUP_LINE) noun = 3;
+        passed += verdict_row(of, told)->misses[of->judged];
     }
-    ink(of, FM_INK_BOLD);
+    verdict_ink(of, FM_INK_BOLD);
     fm_text_write_name(of->out, cache_name(&of->caches[of->judged], name), of->options->unicode);
     fputs(": ", of->out);
     if (told < sizeof words / sizeof *words)
@@ -248,8 +426,8 @@ static void write_heading(const verdict *of)
     else
         fprintf(of->out, "%zu", told);
     fprintf(of->out, " %s make%s %s of the misses\n", nouns[noun][told != 1], told == 1 ? "s" : "",
-            fm_text_whole_percent(passed / total(of)).text);
-    ink(of, FM_INK_NONE);
+            fm_text_whole_percent(passed / verdict_total(of)).text);
+    verdict_ink(of, FM_INK_NONE);
 }
 
 /* What is missed on in a group's code, most of all; 0 where nothing is known. share: of the group's misses
@@ -301,10 +479,10 @@ static void main_place(const verdict *of, const fm_code_group *group, char *text
 static void write_detail(const verdict *of, const char *text)
 {
     if (!text[0]) return;
-    ink(of, FM_INK_DIM);
+    verdict_ink(of, FM_INK_DIM);
     fputs("      ", of->out);
     fm_text_write_short(of->out, text, of->width > 26 ? of->width - 6 : 20, FM_CUT_END, of->options->unicode);
-    ink(of, FM_INK_NONE);
+    verdict_ink(of, FM_INK_NONE);
     putc('\n', of->out);
 }
 
@@ -358,10 +536,10 @@ static fm_status write_rows(const verdict *of, fm_error *error)
     char text[1200], name[sizeof of->caches->name + 1];
     for (size_t i = 0; i < of->listed; i++) {
         unsigned needed =
-            fm_text_columns(fm_code_group_text(row(of, i), text, sizeof text), of->options->unicode);
+            fm_text_columns(fm_code_group_text(verdict_row(of, i), text, sizeof text), of->options->unicode);
         if (needed > place) place = needed < WIDEST_PLACE ? needed : WIDEST_PLACE;
     }
-    ink(of, FM_INK_DIM);
+    verdict_ink(of, FM_INK_DIM);
     fprintf(of->out, "  %*s", (int)place, "");
     for (size_t i = 0; i < column_count; i++) {
         putc(' ', of->out);
@@ -371,18 +549,18 @@ static fm_status write_rows(const verdict *of, fm_error *error)
     fm_text_write_short(of->out, cache_name(&of->caches[of->judged], name), 8, FM_CUT_END,
                         of->options->unicode);
     putc('\n', of->out);
-    ink(of, FM_INK_NONE);
+    verdict_ink(of, FM_INK_NONE);
     const unsigned used = 2 + place + 9 * (unsigned)column_count + 7;
     fm_status status = FM_OK;
     for (size_t i = 0; i < of->listed && !status; i++) {
-        const fm_code_group *group = row(of, i);
+        const fm_code_group *group = verdict_row(of, i);
         fputs("  ", of->out);
         unsigned wrote = fm_text_write_short(of->out, fm_code_group_text(group, text, sizeof text), place,
                                              FM_CUT_MIDDLE, of->options->unicode);
         fprintf(of->out, "%*s", (int)(place - wrote), "");
         for (size_t c = 0; c < column_count; c++)
             fprintf(of->out, " %8s", fm_text_short(group->misses[columns[c]]).text);
-        fprintf(of->out, " %6s", fm_text_whole_percent(group->misses[of->judged] / total(of)).text);
+        fprintf(of->out, " %6s", fm_text_whole_percent(group->misses[of->judged] / verdict_total(of)).text);
         status = write_source(of, group, of->width > used ? of->width - used : 0, error);
         putc('\n', of->out);
         write_details(of, group);
@@ -393,7 +571,7 @@ static fm_status write_rows(const verdict *of, fm_error *error)
 /* ---- how far apart the uses are ---- */
 
 /* The range of distances with the median of the late re-uses at the listed rows. False: none, or no end. */
-static bool median(const verdict *of, uint64_t *lo, uint64_t *hi)
+static bool late_median(const verdict *of, uint64_t *lo, uint64_t *hi)
 {
     const fm_attribution *at = of->groups.of;
     const uint64_t blocks = of->groups.blocks[of->judged];
@@ -426,14 +604,14 @@ static void write_distance(const verdict *of)
     uint64_t lo, hi;
     const uint64_t unit = of->profile->granularity;
     char text[400];
-    if (!median(of, &lo, &hi)) return;
+    if (!late_median(of, &lo, &hi)) return;
     const fm_misses there = fm_profile_misses(of->profile, hi);
     int length = snprintf(text, sizeof text, "used again after %s to %s other %s", fm_text_count(lo).text,
                           fm_text_count(hi).text, of->profile->elements ? "elements" : "blocks");
     if (!of->profile->elements)
         length += snprintf(text + length, sizeof text - (size_t)length, " (%s to %s)",
                            fm_text_bytes(lo, unit).text, fm_text_bytes(hi, unit).text);
-    if (there.known && there.expected < total(of) * 0.9)
+    if (there.known && there.expected < verdict_total(of) * 0.9)
         snprintf(text + length, sizeof text - (size_t)length, ": a cache of %s would miss %s instead of %s",
                  of->profile->elements ? fm_text_scaled(hi).text : fm_text_bytes(hi, unit).text,
                  fm_text_short_percent(there.expected / (double)of->profile->references).text,
@@ -447,7 +625,7 @@ static void write_distance(const verdict *of)
 
 static fm_status write_list(verdict *of, size_t most, fm_error *error)
 {
-    const double misses = total(of);
+    const double misses = verdict_total(of);
     if (!(misses > 0)) {
         fputs("\nno misses at all: every re-use comes in time for these caches\n", of->out);
         return FM_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * terminal_parts.c - the parts of a run as a table: its processes under those that started them, each with
+ * terminal_run.c - the parts of a run as a table: its processes under those that started them, each with
  * its threads.
  *
  *     part                   references    distinct     cold      L1d       L2
@@ -12,9 +12,11 @@
 
 #include "base/key_table.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "view/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,4 +203,191 @@ void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *c
     fprintf(out, "distinct: blocks; cold: %s", fm_text_cold(profile));
     if (table.count) fputs("; then miss ratios, fully associative", out);
     putc('\n', out);
+}
+
+/*
+ * ======== terminal sampled ========
+ * What was seen of a sampled run, and what it cost: a paragraph above the verdict.
+ */
+
+/* ---- words, broken between them where they are wider than the terminal ---- */
+
+typedef struct paragraph {
+    FILE *out;
+    unsigned width, used;
+} paragraph;
+
+static void put_word(paragraph *text, const char *word, size_t length)
+{
+    if (text->used > 0 && text->used + 1 + length > text->width) {
+        putc('\n', text->out);
+        text->used = 0;
+    }
+    if (text->used > 0) putc(' ', text->out);
+    fwrite(word, 1, length, text->out);
+    text->used += (unsigned)length + (text->used > 0);
+}
+
+__attribute__((format(printf, 2, 3))) static void put_words(paragraph *text, const char *format, ...)
+{
+    char buffer[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    for (const char *at = buffer; *at;) {
+        const size_t length = strcspn(at, " ");
+        if (length > 0) put_word(text, at, length);
+        at += length + (at[length] == ' ');
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
+static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
+                          const fm_view_options *options)
+{
+    paragraph text = {.out = out, .width = options->width ? options->width : 80};
+    const fm_sampling *sampling = profile->sampling;
+    char name[300];
+    fm_visible_text(base_name(profile->name), false, name, sizeof name);
+    char beside[80] = "";
+    if (facts->received > 0)
+        snprintf(beside, sizeof beside, " (and %s beside it)", fm_text_short_percent(facts->received).text);
+    put_words(&text, "%s, %.1f s, %s thread%s, slowed by %s%s: sampled, %s,", name, facts->seconds,
+              fm_text_count(facts->threads).text, facts->threads == 1 ? "" : "s",
+              fm_text_short_percent(facts->share).text, beside, facts->clock);
+    const uint64_t bursts = sampling ? sampling->bursts : 0;
+    const uint64_t watches = sampling ? sampling->used + sampling->replaced + sampling->never : 0;
+    if (sampling && bursts == 0 && strcmp(sampling->method, "pmu") == 0) {
+        const uint64_t accesses = watches + sampling->not_armed;
+        put_words(&text, "%s access%s,", fm_text_count(accesses).text, accesses == 1 ? "" : "es");
+    } else {
+        put_words(&text, "%s burst%s,", fm_text_count(bursts).text, bursts == 1 ? "" : "s");
+    }
+    const bool exact = sampling && sampling->burst_time > 0;
+    put_words(&text, "%s watch%s%s", watches ? fm_text_count(watches).text : "no", watches == 1 ? "" : "es",
+              exact || bursts > 0 ? ";" : "");
+    if (exact)
+        put_words(&text, "exact in bursts of up to %s accesses, estimated beyond",
+                  fm_text_count(sampling->burst_time).text);
+    putc('\n', out);
+    if (profile->complete || !profile->what_missing) return;
+    fm_text_ink(out, options, FM_INK_WARNING);
+    fputs("INCOMPLETE  ", out);
+    fm_text_ink(out, options, FM_INK_NONE);
+    fm_text_write_name(out, profile->what_missing, options->unicode);
+    putc('\n', out);
+}
+
+void fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_sampled_facts *given_facts,
+                           size_t facts_size, const fm_view_options *given, size_t given_size)
+{
+    const fm_view_options options = fm_text_options(given, given_size);
+    fm_sampled_facts facts = {0};
+    fm_sized_copy(&facts, sizeof facts, given_facts, facts_size);
+    if (!facts.clock) facts.clock = "no clock";
+    write_summary(out, profile, &facts, &options);
+}
+
+/*
+ * ======== terminal latency ========
+ * How long sampled accesses took and where their data came from, as the processor told
+ * it: the lines whose accesses took the most time together.
+ */
+
+enum { NAME_COLUMNS = 40, NAME_MOST = 300, PARTS_SHOWN = 3 };
+
+/* The sites of a line, together. */
+typedef struct line {
+    char name[NAME_MOST];
+    fm_site_latency sum;
+} line;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const line *)a)->name, ((const line *)b)->name);
+}
+
+static int slowest_first(const void *a, const void *b)
+{
+    const line *x = a, *y = b;
+    if (x->sum.cycles != y->sum.cycles) return x->sum.cycles > y->sum.cycles ? -1 : 1;
+    if (x->sum.samples != y->sum.samples) return x->sum.samples > y->sum.samples ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void latency_add(fm_site_latency *into, const fm_site_latency *from)
+{
+    into->samples += from->samples;
+    into->timed += from->timed;
+    into->cycles += from->cycles;
+    for (size_t i = 0; i < FM_MEMORY_LEVELS; i++) into->levels[i] += from->levels[i];
+}
+
+/* Lines, the slowest first; NULL: no memory. */
+static line *make_lines(const fm_attribution *attribution, size_t *count)
+{
+    line *lines = fm_calloc(attribution->latency_count, sizeof *lines);
+    if (!lines) return NULL;
+    for (size_t i = 0; i < attribution->latency_count; i++) {
+        fm_site_text(attribution, attribution->latencies[i].site, lines[i].name, sizeof lines[i].name);
+        lines[i].sum = attribution->latencies[i];
+    }
+    qsort(lines, attribution->latency_count, sizeof *lines, by_name);
+    size_t kept = 0;
+    for (size_t i = 1; i < attribution->latency_count; i++)
+        if (by_name(&lines[kept], &lines[i]) == 0)
+            latency_add(&lines[kept].sum, &lines[i].sum);
+        else
+            lines[++kept] = lines[i];
+    *count = kept + 1;
+    qsort(lines, *count, sizeof *lines, slowest_first);
+    return lines;
+}
+
+/* "memory 61 %, L3 30 %": where the data came from, the most first. */
+static void write_levels(FILE *out, const fm_site_latency *of)
+{
+    static const char *const names[FM_MEMORY_LEVELS] = {
+        "not told", "L1", "on its way", "L2", "L3", "another's cache", "memory", "far memory", "uncached"};
+    bool shown[FM_MEMORY_LEVELS] = {false};
+    for (unsigned part = 0; part < PARTS_SHOWN; part++) {
+        size_t most = 0;
+        for (size_t i = 1; i < FM_MEMORY_LEVELS; i++)
+            if (shown[most] || (!shown[i] && of->levels[i] > of->levels[most])) most = i;
+        if (shown[most] || of->levels[most] == 0) return;
+        shown[most] = true;
+        fprintf(out, "%s%s %s", part ? ", " : "", names[most],
+                fm_text_whole_percent((double)of->levels[most] / (double)of->samples).text);
+    }
+}
+
+void fm_view_latencies_sized(FILE *out, const fm_attribution *attribution, size_t most,
+                             const fm_view_options *given, size_t given_size)
+{
+    const fm_view_options options = fm_text_options(given, given_size);
+    size_t count = 0;
+    if (attribution->latency_count == 0) return;
+    line *lines = make_lines(attribution, &count);
+    if (!lines) return;
+    fputs("\nsampled accesses, as the processor timed them: mean latency, where the data came from\n", out);
+    for (size_t i = 0; i < count && i < most; i++) {
+        const fm_site_latency *sum = &lines[i].sum;
+        fputs("  ", out);
+        const unsigned used =
+            fm_text_write_short(out, lines[i].name, NAME_COLUMNS, FM_CUT_MIDDLE, options.unicode);
+        fprintf(out, "%*s", (int)(NAME_COLUMNS - used), "");
+        if (sum->timed > 0)
+            fprintf(out, " %6.0f cycles  ", (double)sum->cycles / (double)sum->timed);
+        else
+            fputs("              -  ", out);
+        write_levels(out, sum);
+        putc('\n', out);
+    }
+    free(lines);
 }
