@@ -174,7 +174,8 @@ COMMANDS = (
        for collector, program in (("valgrind", "./plain 300"), ("compiler", "./built 3000"))
        for options in ("", "--no-sites", "--threads 3", "--call-paths", "--granularity 8,64", "--function touch --no-stack",
                        "--engine tree --no-sites", "--bound 100", "--threads-private", "--size 4K,32K", "--time --no-sites")]
-    + ["setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
+    + ["setarch -R fathom run --collector valgrind --call-paths --callgrind c.out --csv pairs.csv --size 4K,32K,1M -o /dev/null -- ./plain 300",
+       "setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
        "setarch -R fathom record -o r.fathom -- ./plain 100 && fathom check r.fathom && rm r.fathom",
        "setarch -R fathom record -o r.u64 -- ./built 100",
        "mpirun --allow-run-as-root --oversubscribe -np 2 fathom analyze --mpi zipf.fathom --json p.json",

@@ -12,8 +12,7 @@
 #include "base/error.h"
 #include "base/key_table.h"
 #include "base/memory.h"
-#include "profile/attribution/attribution_check.h"
-#include "view/text.h"
+#include "view/miss_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,8 +39,9 @@ typedef struct fm_cost_line {
     fm_cost cost;
 } fm_cost_line;
 
+/* What is written. The rows of `misses` are what lines cost themselves. */
 typedef struct fm_cost_table {
-    struct fm_arena *texts;
+    fm_miss_table misses; /* by position; levels: MissL1, MissL2, MissLL */
     size_t file_count, function_count, line_count;
     const char **files; /* NULL: not known */
     fm_cost_function *functions;
@@ -50,7 +50,7 @@ typedef struct fm_cost_table {
 } fm_cost_table;
 
 /*
- * ======== callgrind costs ========
+ * ======== costs ========
  * A reference costs the site that makes it: the re-using one. It also costs the calls that led there, each
  * function on the path once: the call that entered it first. A function that is entered again while it runs
  * (recursion) has the cost already. So what comes in through all calls of a function is what is spent while
@@ -59,7 +59,7 @@ typedef struct fm_cost_table {
 
 enum { MOST_FUNCTIONS = 4096 }; /* on one path that are told apart: nobody looks at more */
 
-/* Where a site is. */
+/* Where a row is. */
 typedef struct position {
     uint32_t function, file, line;
 } position;
@@ -74,8 +74,8 @@ typedef struct cost_builder {
     const fm_attribution *of;
     fm_cost_table *table;
     size_t file_room, function_room, line_room, leaf_count, leaf_room;
-    fm_key_table files, functions, lines, leaf_keys;
-    position *sites;
+    fm_key_table files, functions, calls, leaf_keys;
+    position *positions; /* of each row */
     leaf *leaves;
     uint32_t *entry; /* of each node: itself where its function is on the path for the first time, else the
                         nearest node above of which that is true */
@@ -87,35 +87,36 @@ static void add_cost(fm_cost *to, const fm_cost *more)
     for (size_t i = 0; i < FM_COSTS; i++) to->of[i] += more->of[i];
 }
 
-/* Room for one more; false, and failed, where there is none. */
-static bool reserve_one(cost_builder *by, void **array, size_t *capacity, size_t count, size_t size)
+/* The number of a key, and room for one more where it is new; 0, and failed, without memory. */
+static uint32_t key_number(cost_builder *by, fm_key_table *keys, fm_key key, void *array, size_t *room,
+                           size_t count, size_t size)
 {
-    if (by->failed || count >= FM_NONE - 1 || fm_array_reserve(array, capacity, count + 1, size) || !*array)
+    if (by->failed || count >= FM_NONE - 1 || fm_array_reserve(array, room, count + 1, size)) {
         by->failed = true;
-    return !by->failed;
+        return 0;
+    }
+    const uint32_t number = fm_key_table_add(keys, key, (uint32_t)count);
+    by->failed |= number == FM_KEY_NONE;
+    return by->failed ? 0 : number;
 }
 
 /* ---- names ---- */
 
-static const char *keep_text(cost_builder *by, const char *text)
+static const char *text_kept(cost_builder *by, const char *text)
 {
-    if (!text) return NULL;
-    const char *own = fm_arena_intern(by->table->texts, text);
-    by->failed |= !own;
+    const char *own = text ? fm_arena_intern(by->table->misses.texts, text) : NULL;
+    by->failed |= text && !own;
     return own;
 }
 
 static uint32_t file_of(cost_builder *by, const char *path)
 {
-    const char *own = keep_text(by, path);
+    const char *own = text_kept(by, path);
     fm_cost_table *table = by->table;
-    void *grown = table->files;
-    if (!reserve_one(by, &grown, &by->file_room, table->file_count, sizeof *table->files)) return 0;
-    table->files = grown;
-    uint32_t number =
-        fm_key_table_add(&by->files, (fm_key){(uint64_t)(uintptr_t)own, 0, 0}, (uint32_t)table->file_count);
-    by->failed |= number == FM_KEY_NONE;
-    if (number == table->file_count) table->files[table->file_count++] = own;
+    const uint32_t number =
+        key_number(by, &by->files, (fm_key){(uint64_t)(uintptr_t)own, 0, 0}, &table->files, &by->file_room,
+                   table->file_count, sizeof *table->files);
+    if (!by->failed && number == table->file_count) table->files[table->file_count++] = own;
     return number;
 }
 
@@ -126,60 +127,44 @@ static position position_of(cost_builder *by, const fm_site *site)
     const fm_frame *outer = site->frame_count ? &site->frames[site->frame_count - 1] : NULL;
     position at = {0, file_of(by, inner ? inner->file : NULL), inner ? inner->line : 0};
     fm_cost_function function = {.module = site->module, .file = file_of(by, outer ? outer->file : NULL)};
-    function.name = keep_text(by, outer && outer->function ? outer->function : site->symbol);
+    function.name = text_kept(by, outer && outer->function ? outer->function : site->symbol);
     function.address = function.name ? 0 : site->address;
-    void *grown = table->functions;
-    if (!reserve_one(by, &grown, &by->function_room, table->function_count, sizeof function)) return at;
-    table->functions = grown;
-    fm_key key = {(uint64_t)(uintptr_t)function.name, (uint64_t)function.module << 32 | function.file,
-                  function.address};
-    at.function = fm_key_table_add(&by->functions, key, (uint32_t)table->function_count);
-    by->failed |= at.function == FM_KEY_NONE;
-    if (at.function == table->function_count) table->functions[table->function_count++] = function;
+    const fm_key key = {(uint64_t)(uintptr_t)function.name, (uint64_t)function.module << 32 | function.file,
+                        function.address};
+    at.function = key_number(by, &by->functions, key, &table->functions, &by->function_room,
+                             table->function_count, sizeof function);
+    if (!by->failed && at.function == table->function_count)
+        table->functions[table->function_count++] = function;
     return at;
 }
 
 /* ---- lines and calls ---- */
 
-/* The line's number; it is new where nothing was spent there yet. */
-static uint32_t line_of(cost_builder *by, position at, uint32_t callee)
+static void add_line(cost_builder *by, const position *at, uint32_t callee, const fm_cost *cost)
 {
     fm_cost_table *table = by->table;
-    void *grown = table->lines;
-    if (!reserve_one(by, &grown, &by->line_room, table->line_count, sizeof *table->lines)) return 0;
-    table->lines = grown;
-    fm_key key = {(uint64_t)at.function << 32 | at.file, (uint64_t)at.line << 32 | callee, 0};
-    uint32_t number = fm_key_table_add(&by->lines, key, (uint32_t)table->line_count);
-    by->failed |= number == FM_KEY_NONE;
+    const fm_key key = {(uint64_t)at->function << 32 | at->file, (uint64_t)at->line << 32 | callee, 0};
+    const uint32_t number = key_number(by, &by->calls, key, &table->lines, &by->line_room, table->line_count,
+                                       sizeof *table->lines);
+    if (by->failed) return;
     if (number == table->line_count)
         table->lines[table->line_count++] =
-            (fm_cost_line){.function = at.function, .file = at.file, .line = at.line, .callee = callee};
-    return number;
-}
-
-static void add_line(cost_builder *by, position at, uint32_t callee, const fm_cost *cost)
-{
-    uint32_t number = line_of(by, at, callee);
-    if (!by->failed) add_cost(&by->table->lines[number].cost, cost);
+            (fm_cost_line){.function = at->function, .file = at->file, .line = at->line, .callee = callee};
+    add_cost(&table->lines[number].cost, cost);
 }
 
 static void add_leaf(cost_builder *by, uint32_t path, uint32_t function, const fm_cost *cost)
 {
-    void *grown = by->leaves;
-    if (!reserve_one(by, &grown, &by->leaf_room, by->leaf_count, sizeof *by->leaves)) return;
-    by->leaves = grown;
-    uint32_t number = fm_key_table_add(&by->leaf_keys, (fm_key){path, function, 0}, (uint32_t)by->leaf_count);
-    if (number == FM_KEY_NONE) {
-        by->failed = true;
-        return;
-    }
+    const uint32_t number = key_number(by, &by->leaf_keys, (fm_key){path, function, 0}, &by->leaves,
+                                       &by->leaf_room, by->leaf_count, sizeof *by->leaves);
+    if (by->failed) return;
     if (number == by->leaf_count) by->leaves[by->leaf_count++] = (leaf){.path = path, .function = function};
     add_cost(&by->leaves[number].cost, cost);
 }
 
 static const position *call_of(const cost_builder *by, uint32_t node)
 {
-    return &by->sites[by->of->paths[node].call];
+    return &by->positions[by->table->misses.of_site[by->of->paths[node].call]];
 }
 
 /* Parents come before their children. */
@@ -209,21 +194,35 @@ static void add_calls(cost_builder *by)
             uint32_t at = by->entry[node], function = call_of(by, at)->function;
             entered |= function == from->function;
             node = by->of->paths[at].parent;
-            if (node != FM_NONE) add_line(by, *call_of(by, node), function, &from->cost);
+            if (node != FM_NONE) add_line(by, call_of(by, node), function, &from->cost);
         }
-        if (!entered) add_line(by, *call_of(by, from->path), from->function, &from->cost);
+        if (!entered) add_line(by, call_of(by, from->path), from->function, &from->cost);
     }
 }
 
-static void add_pairs(cost_builder *by, const uint64_t blocks[3])
+/* What lines cost themselves: a row each. */
+static void add_rows(cost_builder *by)
 {
+    const fm_miss_table *misses = &by->table->misses;
+    for (size_t i = 0; i < misses->count && !by->failed; i++) {
+        const fm_miss_row *row = &misses->rows[i];
+        fm_cost cost = {{(double)row->references}};
+        for (size_t j = 0; j < misses->level_count; j++) cost.of[j + 1] = row->misses[j];
+        if (row->references) add_line(by, &by->positions[i], FM_NONE, &cost);
+    }
+}
+
+static void add_leaves(cost_builder *by)
+{
+    const fm_miss_table *misses = &by->table->misses;
     for (size_t i = 0; i < by->of->pair_count && !by->failed; i++) {
         const fm_pair *pair = &by->of->pairs[i];
+        const uint32_t path = by->of->sites[pair->reuse].path;
+        if (path == FM_NONE) continue;
         fm_cost cost = {{(double)pair->count}};
-        for (size_t j = 0; j < 3 && blocks; j++) cost.of[j + 1] = fm_pair_misses(pair, blocks[j]);
-        add_line(by, by->sites[pair->reuse], FM_NONE, &cost);
-        uint32_t path = by->of->sites[pair->reuse].path;
-        if (path != FM_NONE) add_leaf(by, path, by->sites[pair->reuse].function, &cost);
+        for (size_t j = 0; j < misses->level_count; j++)
+            cost.of[j + 1] = fm_pair_misses(pair, misses->blocks[j]);
+        add_leaf(by, path, by->positions[misses->of_site[pair->reuse]].function, &cost);
     }
 }
 
@@ -256,46 +255,50 @@ static fm_status own_file_first(fm_cost_table *table, fm_error *error)
     return FM_OK;
 }
 
-static void fm_cost_table_clear(fm_cost_table *table)
+static void cost_table_clear(fm_cost_table *table)
 {
-    fm_arena_destroy(table->texts);
+    fm_miss_table_clear(&table->misses);
     free(table->files);
     free(table->functions);
     free(table->lines);
     *table = (fm_cost_table){0};
 }
 
-static fm_status fm_cost_table_make(fm_cost_table *table, const fm_attribution *of, const uint64_t blocks[3],
-                                    fm_error *error)
+/* blocks: sizes of the caches for MissL1, MissL2, MissLL; NULL: Refs only. The attribution is sound. */
+static fm_status cost_table_make(fm_cost_table *table, const fm_attribution *of, const uint64_t blocks[3],
+                                 fm_error *error)
 {
-    *table = (fm_cost_table){.texts = fm_arena_create()};
+    *table = (fm_cost_table){0};
+    fm_status status = fm_miss_table_make(&table->misses, of, FM_BY_POSITION, blocks, blocks ? 3 : 0, error);
+    if (status) return status;
     cost_builder by = {.of = of, .table = table};
-    by.sites = fm_calloc(of->site_count, sizeof *by.sites);
+    by.positions = fm_calloc(table->misses.count, sizeof *by.positions);
     by.entry = fm_calloc(of->path_count, sizeof *by.entry);
-    by.failed = !table->texts || !by.sites || !by.entry;
-    for (size_t i = 0; i < of->site_count && !by.failed; i++) by.sites[i] = position_of(&by, &of->sites[i]);
+    by.failed = !by.positions || !by.entry;
+    for (size_t i = 0; i < table->misses.count && !by.failed; i++)
+        by.positions[i] = position_of(&by, &of->sites[table->misses.rows[i].site]);
     find_entries(&by);
-    add_pairs(&by, blocks);
+    add_rows(&by);
+    add_leaves(&by);
     add_calls(&by);
     fm_key_table_clear(&by.files);
     fm_key_table_clear(&by.functions);
-    fm_key_table_clear(&by.lines);
+    fm_key_table_clear(&by.calls);
     fm_key_table_clear(&by.leaf_keys);
-    free(by.sites);
+    free(by.positions);
     free(by.entry);
     free(by.leaves);
-    fm_status status = FM_OK;
     if (by.failed) {
         status = fm_fail_memory(error, (uint64_t)of->site_count * 64, "costs by line");
     } else if (table->line_count) {
         qsort(table->lines, table->line_count, sizeof *table->lines, by_place);
         status = own_file_first(table, error);
     }
-    if (status) fm_cost_table_clear(table);
+    if (status) cost_table_clear(table);
     return status;
 }
 
-/* ======== callgrind ======== */
+/* ======== what is written ======== */
 
 typedef struct callgrind_writer {
     FILE *out;
@@ -378,10 +381,8 @@ static void write_header(callgrind_writer *to, const fm_profile *profile, const 
     fprintf(to->out, "desc: Refs: references to blocks of %" PRIu64 " bytes\n", profile->granularity);
     for (size_t i = 1; i < to->events && chosen[i - 1]; i++) {
         const fm_cache *cache = chosen[i - 1];
-        char name[sizeof cache->name + 1] = "";
-        memcpy(name, cache->name, sizeof cache->name);
         fprintf(to->out, "desc: %s: misses at ", events[i]);
-        fm_text_write_name(to->out, name, true);
+        fm_text_write_name(to->out, fm_text_cache_name(cache).text, true);
         fprintf(to->out, " (%s, fully associative, LRU)\n", fm_text_cache_size(profile, cache->bytes).text);
     }
     if (!profile->complete)
@@ -390,10 +391,8 @@ static void write_header(callgrind_writer *to, const fm_profile *profile, const 
     fputs("positions: line\n", to->out);
     fputs("event: Refs : References\n", to->out);
     for (size_t i = 1; i < to->events && chosen[i - 1]; i++) {
-        char name[sizeof chosen[0]->name + 1] = "";
-        memcpy(name, chosen[i - 1]->name, sizeof chosen[0]->name);
         fprintf(to->out, "event: %s : Misses at ", events[i]);
-        fm_text_write_name(to->out, name, true);
+        fm_text_write_name(to->out, fm_text_cache_name(chosen[i - 1]).text, true);
         putc('\n', to->out);
     }
     fputs("events:", to->out);
@@ -466,12 +465,8 @@ fm_status fm_view_callgrind(FILE *out, const fm_profile *profile, const fm_cache
 {
     FM_REQUIRE(profile, error);
     const fm_attribution *of = profile->attribution;
-    char why[300];
-    if (!of)
-        return fm_fail(error, FM_E_ARGUMENT, NULL,
-                       "the profile does not say which code its references come from");
-    if (!fm_attribution_sound(profile, why, sizeof why))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile's attribution is unsound: %s", why);
+    fm_status status = fm_miss_table_check(profile, true, NULL, error);
+    if (status) return status;
     const fm_cache *chosen[3] = {NULL, NULL, NULL};
     uint64_t blocks[3] = {0};
     for (size_t i = 0; i < 3 && count; i++) {
@@ -479,7 +474,7 @@ fm_status fm_view_callgrind(FILE *out, const fm_profile *profile, const fm_cache
         blocks[i] = chosen[i]->bytes / (profile->granularity ? profile->granularity : 1);
     }
     fm_cost_table table;
-    fm_status status = fm_cost_table_make(&table, of, count ? blocks : NULL, error);
+    status = cost_table_make(&table, of, count ? blocks : NULL, error);
     if (status) return status;
     callgrind_writer to = {.out = out, .of = of, .table = &table, .events = count ? FM_COSTS : 1};
     to.module_named = fm_calloc(of->module_count + 1, sizeof(bool));
@@ -498,6 +493,6 @@ fm_status fm_view_callgrind(FILE *out, const fm_profile *profile, const fm_cache
     free(to.module_named);
     free(to.file_named);
     free(to.function_named);
-    fm_cost_table_clear(&table);
+    cost_table_clear(&table);
     return status;
 }

@@ -9,7 +9,6 @@
 #include "base/json_text.h"
 #include "base/sized.h"
 #include "profile/accuracy.h"
-#include "profile/attribution/attribution_check.h"
 #include "profile/attribution/places.h"
 #include "view/miss_table.h"
 #include "view/text.h"
@@ -118,12 +117,8 @@ fm_status fm_view_pairs_csv(FILE *out, const fm_profile *profile, const fm_cache
 {
     FM_REQUIRE(profile, error);
     const fm_attribution *of = profile->attribution;
-    char why[300];
-    if (!of)
-        return fm_fail(error, FM_E_ARGUMENT, NULL,
-                       "the profile does not say which code its references come from");
-    if (!fm_attribution_sound(profile, why, sizeof why))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile's attribution is unsound: %s", why);
+    fm_status status = fm_miss_table_check(profile, true, NULL, error);
+    if (status) return status;
     write_header(out, caches, count);
     for (size_t i = 0; i < of->pair_count && !ferror(out); i++) {
         const fm_pair *pair = &of->pairs[i];

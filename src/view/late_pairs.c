@@ -24,9 +24,15 @@ static fm_status pairs_no_memory(fm_error *error, size_t count)
     return fm_fail_memory(error, (uint64_t)count * sizeof(fm_late_pair), "pairs of lines");
 }
 
+/* FM_NONE stays FM_NONE. */
+static uint32_t place_of(const fm_late_pairs *late, uint32_t site)
+{
+    return site == FM_NONE ? FM_NONE : late->places.of_site[site];
+}
+
 static fm_key pair_key(const fm_late_pairs *late, const fm_pair *pair)
 {
-    return (fm_key){fm_code_line(&late->lines, pair->use), fm_code_line(&late->lines, pair->reuse), 0};
+    return (fm_key){place_of(late, pair->use), place_of(late, pair->reuse), 0};
 }
 
 /* ---- sums ---- */
@@ -44,9 +50,8 @@ static fm_status add_up(fm_late_pairs *late, fm_key_table *numbers, fm_error *er
             return pairs_no_memory(error, late->count);
         late->pairs = grown;
         if (number == late->count)
-            late->pairs[late->count++] = (fm_late_pair){.use = fm_code_line(&late->lines, pair->use),
-                                                        .reuse = fm_code_line(&late->lines, pair->reuse),
-                                                        .number = number};
+            late->pairs[late->count++] = (fm_late_pair){
+                .use = place_of(late, pair->use), .reuse = place_of(late, pair->reuse), .number = number};
         double misses = late_of(pair, late->blocks);
         late->pairs[number].late += misses;
         late->pairs[number].reuses += pair->count - pair->cold;
@@ -56,19 +61,13 @@ static fm_status add_up(fm_late_pairs *late, fm_key_table *numbers, fm_error *er
     return FM_OK;
 }
 
-static fm_status find_cold(fm_late_pairs *late, fm_error *error)
+static void find_cold(fm_late_pairs *late)
 {
-    uint64_t *counts = fm_calloc(late->lines.count, sizeof *counts);
-    if (!counts) return pairs_no_memory(error, late->lines.count);
-    for (size_t i = 0; i < late->of->pair_count; i++)
-        counts[fm_code_line(&late->lines, late->of->pairs[i].reuse)] += late->of->pairs[i].cold;
-    for (size_t i = 0; i < late->lines.count; i++)
-        if (counts[i] > late->cold_most) {
-            late->cold_most = counts[i];
-            late->cold_line = (uint32_t)i;
+    for (size_t i = 0; i < late->places.count; i++)
+        if (late->places.rows[i].cold > late->cold_most) {
+            late->cold_most = late->places.rows[i].cold;
+            late->cold_place = (uint32_t)i;
         }
-    free(counts);
-    return FM_OK;
 }
 
 static int latest_first(const void *a, const void *b)
@@ -114,14 +113,14 @@ static fm_status find_members(fm_late_pairs *late, const fm_key_table *numbers, 
 static int by_object(const void *a, const void *b)
 {
     const fm_late_object *x = a, *y = b;
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
     return x->object < y->object ? -1 : x->object > y->object;
 }
 
-static int by_line(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
     const fm_late_object *x = a, *y = b;
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
     if (x->late != y->late) return x->late > y->late ? -1 : 1;
     return x->object < y->object ? -1 : x->object > y->object;
 }
@@ -138,22 +137,22 @@ static void join_objects(fm_late_pairs *late)
         else
             objects[kept++] = objects[i];
     late->object_count = kept;
-    qsort(objects, kept, sizeof *objects, by_line);
+    qsort(objects, kept, sizeof *objects, by_place);
 }
 
 static fm_status find_objects(fm_late_pairs *late, fm_error *error)
 {
     size_t room = 0;
-    bool *wanted = fm_calloc(late->lines.count, sizeof *wanted);
-    if (!wanted) return pairs_no_memory(error, late->lines.count);
+    bool *wanted = fm_calloc(late->places.count, sizeof *wanted);
+    if (!wanted) return pairs_no_memory(error, late->places.count);
     for (size_t i = 0; i < late->top; i++) wanted[late->pairs[i].reuse] = true;
     fm_status status = FM_OK;
     for (size_t i = 0; i < late->of->object_use_count && !status; i++) {
         fm_object_use reuses = late->of->object_uses[i];
         reuses.cold = 0;
-        fm_late_object made = {fm_code_line(&late->lines, reuses.site), reuses.object,
+        fm_late_object made = {place_of(late, reuses.site), reuses.object,
                                fm_object_use_misses(&reuses, late->blocks)};
-        if (!wanted[made.line] || !(made.late > 0)) continue;
+        if (!wanted[made.place] || !(made.late > 0)) continue;
         void *grown = late->objects;
         if (fm_array_reserve(&grown, &room, late->object_count + 1, sizeof made)) {
             status = pairs_no_memory(error, late->object_count);
@@ -171,11 +170,11 @@ fm_status fm_late_pairs_make(fm_late_pairs *late, const fm_attribution *of, uint
                              fm_error *error)
 {
     fm_key_table numbers = {0};
-    *late = (fm_late_pairs){.of = of, .blocks = blocks, .cold_line = FM_NONE};
-    fm_status status = fm_code_lines_make(&late->lines, of, error);
+    *late = (fm_late_pairs){.of = of, .blocks = blocks, .cold_place = FM_NONE};
+    fm_status status = fm_miss_table_make(&late->places, of, FM_BY_PLACE, NULL, 0, error);
     if (!status) status = add_up(late, &numbers, error);
-    if (!status) status = find_cold(late, error);
     if (!status) {
+        find_cold(late);
         size_t all = late->count;
         if (all) qsort(late->pairs, all, sizeof *late->pairs, latest_first);
         while (late->count && !(late->pairs[late->count - 1].late > 0)) late->count--;
@@ -190,7 +189,7 @@ fm_status fm_late_pairs_make(fm_late_pairs *late, const fm_attribution *of, uint
 
 void fm_late_pairs_clear(fm_late_pairs *late)
 {
-    fm_code_lines_clear(&late->lines);
+    fm_miss_table_clear(&late->places);
     free(late->pairs);
     free(late->members);
     free(late->objects);
@@ -270,13 +269,13 @@ fm_status fm_late_pairs_paths(const fm_late_pairs *late, size_t rank, fm_late_pa
     return FM_OK;
 }
 
-size_t fm_late_pairs_objects(const fm_late_pairs *late, uint32_t line, const fm_late_object **objects,
+size_t fm_late_pairs_objects(const fm_late_pairs *late, uint32_t place, const fm_late_object **objects,
                              double *all)
 {
     size_t low = 0, high = late->object_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (late->objects[middle].line < line)
+        if (late->objects[middle].place < place)
             low = middle + 1;
         else
             high = middle;
@@ -284,7 +283,7 @@ size_t fm_late_pairs_objects(const fm_late_pairs *late, uint32_t line, const fm_
     size_t count = 0;
     *objects = late->object_count ? &late->objects[low] : NULL;
     *all = 0;
-    while (low + count < late->object_count && late->objects[low + count].line == line)
+    while (low + count < late->object_count && late->objects[low + count].place == place)
         *all += late->objects[low + count++].late;
     return count;
 }

@@ -199,6 +199,27 @@ const char *fm_source_text_line(const fm_source_text *text, size_t line, size_t 
     return from;
 }
 
+fm_status fm_source_line(char text[FM_SOURCE_LINE], const fm_report_options *options,
+                         const fm_attribution *of, const char *path, uint32_t line, fm_error *error)
+{
+    fm_source_text *file = fm_calloc(1, sizeof *file);
+    text[0] = '\0';
+    if (!file) return fm_fail_memory(error, sizeof *file, "the text of a source file");
+    fm_status status =
+        fm_source_text_read(file, options, fm_attribution_source(of, path), of->sources != NULL, error);
+    if (!status && !*file->why && line > 0 && line <= file->line_count) {
+        size_t length;
+        const char *bytes = fm_source_text_line(file, line - 1, &length);
+        for (; length && (*bytes == ' ' || *bytes == '\t'); length--) bytes++;
+        snprintf(text, FM_SOURCE_LINE, "%.*s", (int)(length < FM_SOURCE_LINE ? length : FM_SOURCE_LINE - 1),
+                 bytes);
+        for (char *tab = text; (tab = strchr(tab, '\t'));) *tab = ' ';
+    }
+    fm_source_text_clear(file);
+    free(file);
+    return status;
+}
+
 /* ======== source files ======== */
 
 enum {

@@ -81,6 +81,11 @@ void fm_source_text_clear(fm_source_text *text);
 /* A line, numbered from 0, without its end. */
 const char *fm_source_text_line(const fm_source_text *text, size_t line, size_t *length);
 
+/* A line of a file, numbered from 1, as text: not indented, tabs as blanks; "" where it is not there. */
+enum { FM_SOURCE_LINE = 400 };
+fm_status fm_source_line(char text[FM_SOURCE_LINE], const fm_report_options *options,
+                         const fm_attribution *of, const char *path, uint32_t line, fm_error *error);
+
 /* ======== source files ======== */
 
 typedef struct fm_source_file {

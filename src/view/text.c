@@ -61,6 +61,13 @@ fm_text fm_text_scaled(uint64_t value)
     return made;
 }
 
+fm_text fm_text_cache_name(const fm_cache *cache)
+{
+    fm_text made = {""};
+    memcpy(made.text, cache->name, sizeof cache->name);
+    return made;
+}
+
 fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit)
 {
     fm_text made;
@@ -130,6 +137,11 @@ fm_text fm_text_whole_percent(double share)
     else
         snprintf(made.text, sizeof made.text, "%.0f %%", percent);
     return made;
+}
+
+bool fm_text_counts_keys(const fm_profile *profile)
+{
+    return profile->elements || (profile->granularity == 1 && !profile->run && !profile->attribution);
 }
 
 const char *fm_text_cold(const fm_profile *profile)

@@ -19,12 +19,16 @@ fm_text fm_text_bytes(uint64_t blocks, uint64_t unit);
 fm_text fm_text_scaled(uint64_t value); /* 1023, 64Ki, 1.5Mi */
 /* Of a cache: in bytes, or in elements where that is what the profile counts. */
 fm_text fm_text_cache_size(const fm_profile *profile, uint64_t size);
+/* Its name, which is not ended by a 0 byte where it is long. */
+fm_text fm_text_cache_name(const fm_cache *cache);
 fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit); /* blocks * unit in digits */
 fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a rounded 100 or 0 */
 
 fm_text fm_text_short(double value);         /* 787, 9.16 M: three digits, units of thousands */
 fm_text fm_text_short_percent(double share); /* 16.7 %, 0.16 %; never a rounded 100 or 0 */
 fm_text fm_text_whole_percent(double share); /* 91 %, <1 %, >99 % */
+/* Whether blocks are keys (or elements) of no memory: what comes from a program has a run or code sites. */
+bool fm_text_counts_keys(const fm_profile *profile);
 /* What cold references are: first touches; of samples, what was never used again. */
 const char *fm_text_cold(const fm_profile *profile);
 /*

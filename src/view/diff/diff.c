@@ -169,13 +169,6 @@ __attribute__((format(printf, 3, 4))) static void text_say(char *text, size_t si
     va_end(arguments);
 }
 
-static const char *cache_name(const fm_diff *diff, size_t level, char name[sizeof diff->caches->name + 1])
-{
-    memcpy(name, diff->caches[level].name, sizeof diff->caches->name);
-    name[sizeof diff->caches->name] = '\0';
-    return name;
-}
-
 void fm_diff_percent(double before, double after, char *text, size_t size)
 {
     const double change = before > 0 ? (after - before) / before * 100 : 0;
@@ -210,7 +203,7 @@ static void say_reasons(const fm_diff *diff, char *text, size_t size)
 
 void fm_diff_sentence(const fm_diff *diff, char *text, size_t size)
 {
-    char name[sizeof diff->caches->name + 1], percent[32];
+    char percent[32];
     const char *verdict = fm_diff_verdict(diff);
     bool begun = false, unchanged = false;
     snprintf(text, size, "%s: ", verdict);
@@ -225,7 +218,8 @@ void fm_diff_sentence(const fm_diff *diff, char *text, size_t size)
         fm_diff_percent(before, after, percent, sizeof percent);
         text_say(text, size, "%s%s %s misses in %s (%s -> %s, %s)", begun ? "; " : "",
                  fm_text_short(fabs(after - before)).text, after < before ? "fewer" : "more",
-                 cache_name(diff, i, name), fm_text_short(before).text, fm_text_short(after).text, percent);
+                 fm_text_cache_name(&diff->caches[i]).text, fm_text_short(before).text,
+                 fm_text_short(after).text, percent);
         begun = true;
     }
     if (!begun) {
@@ -240,7 +234,7 @@ void fm_diff_sentence(const fm_diff *diff, char *text, size_t size)
     const char *before_name = "; ";
     for (size_t i = 0; unchanged && i < diff->level_count; i++)
         if (diff->change[i] == FM_CHANGE_NONE) {
-            text_say(text, size, "%s%s", before_name, cache_name(diff, i, name));
+            text_say(text, size, "%s%s", before_name, fm_text_cache_name(&diff->caches[i]).text);
             before_name = ", ";
         }
     if (unchanged) text_say(text, size, " unchanged");
@@ -250,15 +244,14 @@ void fm_diff_references(const fm_diff *diff, char *text, size_t size)
 {
     const double before = (double)diff->profile[0]->references, after = (double)diff->profile[1]->references;
     const fm_cache_fit *was = &diff->fits[0][diff->judged], *is = &diff->fits[1][diff->judged];
-    char name[sizeof diff->caches->name + 1];
-    cache_name(diff, diff->judged, name);
     if (fm_diff_counts(before, after))
         snprintf(text, size, "references %s from %s to %s", after < before ? "fell" : "rose",
                  fm_text_short(before).text, fm_text_short(after).text);
     else
         snprintf(text, size, "references stayed at %s", fm_text_short(after).text);
-    text_say(text, size, ": misses per reference in %s %s -> %s", name,
-             fm_text_short_percent(was->ratio).text, fm_text_short_percent(is->ratio).text);
+    text_say(text, size, ": misses per reference in %s %s -> %s",
+             fm_text_cache_name(&diff->caches[diff->judged]).text, fm_text_short_percent(was->ratio).text,
+             fm_text_short_percent(is->ratio).text);
     if (!fm_diff_is_comparable(diff)) return;
     const bool more = fm_diff_counts(before, after) && after > before;
     if (more && is->ratio < was->ratio && diff->change[diff->judged] != FM_CHANGE_BETTER)
@@ -310,10 +303,9 @@ static bool side_note(const fm_diff *diff, int side, size_t *number, char *text,
         return true;
     }
     for (size_t i = 0; profile->attribution && i < diff->level_count; i++) {
-        char name[sizeof diff->caches->name + 1];
         if (is_edge(profile->attribution, diff->fits[side][i].blocks) || !is_next(number)) continue;
         snprintf(text, size, "%s was not made for %s: misses by line there are estimates", which,
-                 cache_name(diff, i, name));
+                 fm_text_cache_name(&diff->caches[i]).text);
         return true;
     }
     return false;
@@ -398,17 +390,11 @@ static void compare_levels(fm_diff *diff)
 
 static fm_status make_table(fm_diff *diff, fm_by by, fm_error *error)
 {
-    uint64_t blocks[FM_DIFF_LEVELS];
     fm_status status = FM_OK;
-    for (int side = 0; side < 2 && !status; side++) {
-        const fm_profile *profile = diff->profile[side];
-        const uint64_t bound = profile->bound && profile->beyond ? profile->bound : UINT64_MAX;
-        for (size_t i = 0; i < diff->level_count; i++)
-            blocks[i] = diff->fits[side][i].blocks < bound ? diff->fits[side][i].blocks : bound;
-        status = fm_code_groups_make(&diff->tables[by].groups[side], profile->attribution, by, blocks,
-                                     diff->level_count, error);
-    }
-    return status ? status : fm_diff_match_groups(diff, by, error);
+    for (int side = 0; side < 2 && !status; side++)
+        status = fm_miss_table_fit(&diff->tables[by].sides[side], diff->profile[side], by, diff->fits[side],
+                                   diff->level_count, error);
+    return status ? status : fm_diff_match_rows(diff, by, error);
 }
 
 static fm_status make_tables(fm_diff *diff, fm_error *error)
@@ -481,8 +467,8 @@ void fm_diff_destroy(fm_diff *diff)
 {
     if (!diff) return;
     for (int by = 0; by < FM_DIFF_TABLES; by++) {
-        fm_code_groups_clear(&diff->tables[by].groups[0]);
-        fm_code_groups_clear(&diff->tables[by].groups[1]);
+        fm_miss_table_clear(&diff->tables[by].sides[0]);
+        fm_miss_table_clear(&diff->tables[by].sides[1]);
         free(diff->tables[by].rows);
     }
     for (size_t i = 0; i < diff->file_count; i++) fm_line_match_clear(&diff->files[i].lines);

@@ -50,14 +50,11 @@ static fm_status read_cache(const fm_diff *diff, const char *text, const char *n
 {
     for (size_t i = 0; i < diff->level_count; i++) {
         const fm_cache *cache = &diff->caches[i];
-        char plain[sizeof cache->name + 1];
-        memcpy(plain, cache->name, sizeof cache->name);
-        plain[sizeof cache->name] = '\0';
         char *end;
         const double bytes = strtod(name, &end);
         const char *units = "KMGT", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
         const double size = unit ? bytes * pow(1024, (double)(unit - units) + 1) : bytes;
-        if (strcasecmp(plain, name) == 0 ||
+        if (strcasecmp(fm_text_cache_name(cache).text, name) == 0 ||
             (end != name && (!*end || (unit && is_byte_ending(end + 1))) && size == (double)cache->bytes)) {
             to->level = i;
             return FM_OK;
@@ -140,7 +137,7 @@ static fm_status read_value(const char *text, size_t at, condition *to, fm_error
 
 /* What is measured, of the whole or of a function (NULL: it is not there). */
 static double condition_measure(const fm_diff *diff, const condition *of, int side, bool whole,
-                                const fm_code_group *group)
+                                const fm_miss_row *group)
 {
     const fm_profile *profile = diff->profile[side];
     const fm_cache_fit *fit = &diff->fits[side][of->level];
@@ -201,9 +198,9 @@ static fm_status judge_functions(fm_diff *diff, const char *text, const conditio
                        text);
     for (size_t i = 0; i < diff->tables[FM_BY_FUNCTION].count; i++) {
         const fm_diff_row *row = &diff->tables[FM_BY_FUNCTION].rows[i];
-        const fm_code_group *group = row->after ? row->after : row->before;
+        const fm_miss_row *group = row->after ? row->after : row->before;
         char name[700];
-        fm_code_group_text(group, name, sizeof name);
+        fm_miss_row_text(group, name, sizeof name);
         if (!any && strcmp(name, of->function) != 0 &&
             !(group->function && strcmp(group->function, of->function) == 0))
             continue;

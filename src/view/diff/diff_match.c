@@ -378,24 +378,25 @@ static bool texts_equal(const char *a, const char *b)
 }
 
 /* Whether a group of after is what `before` became. line, file, name: what they are after the edit. */
-static bool is_same(const fm_code_group *before, const fm_code_group *after, const char *file, uint32_t line,
+static bool is_same(const fm_miss_row *before, const fm_miss_row *after, const char *file, uint32_t line,
                     const char *name)
 {
     if (before->kind != after->kind) return false;
     switch (before->kind) {
-    case FM_GROUP_LINE:
+    case FM_ROW_LINE:
         return line == after->line && texts_equal(file, after->file);
-    case FM_GROUP_FUNCTION:
+    case FM_ROW_FUNCTION:
         return texts_equal(before->function, after->function) &&
                (before->file ? texts_equal(file, after->file)
                              : !after->file &&
                                    (!before->module || !after->module ||
                                     texts_equal(fm_base_name(before->module), fm_base_name(after->module))));
-    case FM_GROUP_MODULE:
+    case FM_ROW_MODULE:
         return texts_equal(fm_base_name(before->module), fm_base_name(after->module));
-    case FM_GROUP_OBJECT:
+    case FM_ROW_OBJECT:
         return texts_equal(name, after->name);
-    case FM_GROUP_UNKNOWN:
+    case FM_ROW_UNKNOWN:
+    case FM_ROW_PLACE:
         return true;
     }
     return false;
@@ -408,12 +409,12 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-static uint64_t hash_of(const fm_code_group *group, uint32_t line, const char *name)
+static uint64_t hash_of(const fm_miss_row *group, uint32_t line, const char *name)
 {
     uint64_t hash = 14695981039346656037u ^ (uint64_t)group->kind;
-    if (group->kind == FM_GROUP_LINE) return (hash ^ line) * 1099511628211u;
-    if (group->kind == FM_GROUP_FUNCTION) return hash_text(hash, group->function);
-    if (group->kind == FM_GROUP_MODULE) return hash_text(hash, fm_base_name(group->module));
+    if (group->kind == FM_ROW_LINE) return (hash ^ line) * 1099511628211u;
+    if (group->kind == FM_ROW_FUNCTION) return hash_text(hash, group->function);
+    if (group->kind == FM_ROW_MODULE) return hash_text(hash, fm_base_name(group->module));
     return hash_text(hash, name);
 }
 
@@ -421,7 +422,7 @@ static int most_first(const void *a, const void *b)
 {
     const fm_diff_row *x = a, *y = b;
     if (fabs(x->change) != fabs(y->change)) return fabs(x->change) > fabs(y->change) ? -1 : 1;
-    const fm_code_group *p = x->after ? x->after : x->before, *q = y->after ? y->after : y->before;
+    const fm_miss_row *p = x->after ? x->after : x->before, *q = y->after ? y->after : y->before;
     if (!x->after != !y->after) return x->after ? -1 : 1;
     return p->number < q->number ? -1 : p->number > q->number;
 }
@@ -442,10 +443,10 @@ static fm_change row_judge(const fm_diff *diff, double before, double after)
     return after < before ? FM_CHANGE_BETTER : FM_CHANGE_WORSE;
 }
 
-fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error)
+fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error)
 {
     fm_diff_table *table = &diff->tables[by];
-    const fm_code_groups *before = &table->groups[0], *after = &table->groups[1];
+    const fm_miss_table *before = &table->sides[0], *after = &table->sides[1];
     size_t slots = 16;
     while (slots < after->count * 2) slots *= 2;
     uint32_t *first = fm_calloc(slots, sizeof *first); /* number + 1 of a group of after */
@@ -453,33 +454,33 @@ fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error)
     table->rows = fm_calloc(before->count + after->count, sizeof *table->rows);
     bool made = first && taken && table->rows;
     for (size_t i = 0; made && i < after->count; i++) {
-        const fm_code_group *group = &after->groups[i];
+        const fm_miss_row *group = &after->rows[i];
         size_t at = (size_t)hash_of(group, group->line, group->name) & (slots - 1);
         while (first[at]) at = (at + 1) & (slots - 1);
         first[at] = (uint32_t)i + 1;
     }
     for (size_t i = 0; made && i < before->count; i++) {
-        const fm_code_group *group = &before->groups[i];
+        const fm_miss_row *group = &before->rows[i];
         const char *file = NULL;
         char name[600] = "";
         uint32_t line = group->file ? fm_diff_line_after(diff, group->file, group->line, &file) : 0;
-        if (group->kind == FM_GROUP_LINE && match_of(diff, group->file))
+        if (group->kind == FM_ROW_LINE && match_of(diff, group->file))
             match_of(diff, group->file)->named = true;
         if (group->name) name_after(diff, group->name, name, sizeof name);
         fm_diff_row *row = &table->rows[table->count++];
         row->before = group;
-        if (group->kind == FM_GROUP_LINE && line == 0) continue;
+        if (group->kind == FM_ROW_LINE && line == 0) continue;
         for (size_t at = (size_t)hash_of(group, line, name) & (slots - 1); first[at];
              at = (at + 1) & (slots - 1)) {
             const uint32_t number = first[at] - 1;
-            if (taken[number] || !is_same(group, &after->groups[number], file, line, name)) continue;
+            if (taken[number] || !is_same(group, &after->rows[number], file, line, name)) continue;
             taken[number] = true;
-            row->after = &after->groups[number];
+            row->after = &after->rows[number];
             break;
         }
     }
     for (size_t i = 0; made && i < after->count; i++)
-        if (!taken[i]) table->rows[table->count++] = (fm_diff_row){.after = &after->groups[i]};
+        if (!taken[i]) table->rows[table->count++] = (fm_diff_row){.after = &after->rows[i]};
     for (size_t i = 0; made && i < table->count; i++) {
         const double was = fm_diff_misses(table->rows[i].before, diff->judged),
                      is = fm_diff_misses(table->rows[i].after, diff->judged);

@@ -56,13 +56,13 @@ typedef struct fm_file_match {
 
 /* A line, function or object on both sides. */
 typedef struct fm_diff_row {
-    const fm_code_group *before, *after; /* NULL: not there */
-    double change;                       /* of the misses at the judged level */
-    fm_change what;                      /* whether that counts for something */
+    const fm_miss_row *before, *after; /* NULL: not there */
+    double change;                     /* of the misses at the judged level */
+    fm_change what;                    /* whether that counts for something */
 } fm_diff_row;
 
 typedef struct fm_diff_table {
-    fm_code_groups groups[2];
+    fm_miss_table sides[2];
     size_t count;
     fm_diff_row *rows; /* the largest change first */
 } fm_diff_table;
@@ -111,7 +111,7 @@ struct fm_diff {
 };
 
 /* Misses of one side of a row; 0 where it is not there. */
-static inline double fm_diff_misses(const fm_code_group *group, size_t level)
+static inline double fm_diff_misses(const fm_miss_row *group, size_t level)
 {
     return group ? group->misses[level] : 0;
 }
@@ -131,7 +131,7 @@ fm_status fm_diff_match_files(fm_diff *diff, fm_error *error);
 /* The line of after that a line of before became; 0: none. file: of before. */
 uint32_t fm_diff_line_after(const fm_diff *diff, const char *file, uint32_t line, const char **after_file);
 /* Rows of a table, from groups that are made. */
-fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error);
+fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error);
 
 /* "better: 5.76 M fewer misses in L1d (9.16 M -> 3.40 M, -63 %); L2, L3 unchanged" */
 void fm_diff_sentence(const fm_diff *diff, char *text, size_t size);

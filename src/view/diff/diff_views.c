@@ -32,13 +32,6 @@ typedef struct diff_screen {
     unsigned width, place;
 } diff_screen;
 
-static const char *cache_name(const fm_diff *diff, size_t level, char name[sizeof diff->caches->name + 1])
-{
-    memcpy(name, diff->caches[level].name, sizeof diff->caches->name);
-    name[sizeof diff->caches->name] = '\0';
-    return name;
-}
-
 static void write_sentence(const diff_screen *to, const char *text, fm_ink ink)
 {
     fm_text_ink(to->out, to->options, ink);
@@ -50,15 +43,15 @@ static void write_sentence(const diff_screen *to, const char *text, fm_ink ink)
 static void write_levels(const diff_screen *to)
 {
     const fm_diff *diff = to->diff;
-    char name[sizeof diff->caches->name + 1], percent[32];
+    char percent[32];
     fm_text_ink(to->out, to->options, FM_INK_DIM);
     fprintf(to->out, "\n%-8s %8s %10s %10s %10s   %s\n", "cache", "size", "before", "after", "change",
             "misses per reference");
     fm_text_ink(to->out, to->options, FM_INK_NONE);
     for (size_t i = 0; i < diff->level_count; i++) {
         const fm_cache_fit *was = &diff->fits[0][i], *is = &diff->fits[1][i];
-        unsigned used =
-            fm_text_write_short(to->out, cache_name(diff, i, name), 8, FM_CUT_END, to->options->unicode);
+        unsigned used = fm_text_write_short(to->out, fm_text_cache_name(&diff->caches[i]).text, 8, FM_CUT_END,
+                                            to->options->unicode);
         fprintf(to->out, "%*s %8s", (int)(8 - used), "",
                 fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         if (!was->misses.known || !is->misses.known) {
@@ -75,29 +68,17 @@ static void write_levels(const diff_screen *to)
 /* The text of the line after the edit, where the file is still that of the profile. */
 static void write_source(const diff_screen *to, const fm_diff_row *row)
 {
-    const fm_code_group *group = row->after ? row->after : row->before;
+    const fm_miss_row *group = row->after ? row->after : row->before;
     const fm_attribution *of = to->diff->profile[row->after ? 1 : 0]->attribution;
     const unsigned used = 9 + to->place + 18;
-    if (group->kind != FM_GROUP_LINE || to->width < used + 12) return;
-    fm_source_text *text = fm_calloc(1, sizeof *text);
+    if (group->kind != FM_ROW_LINE || to->width < used + 12) return;
     const fm_report_options options = {.source_folders = to->diff->source_folders,
                                        .source_folder_count = to->diff->source_folder_count};
+    char line[FM_SOURCE_LINE];
     fm_error error;
-    if (text &&
-        fm_source_text_read(text, &options, fm_attribution_source(of, group->file), of->sources != NULL,
-                            &error) == FM_OK &&
-        !*text->why && group->line <= text->line_count) {
-        size_t length;
-        char line[400];
-        const char *bytes = fm_source_text_line(text, group->line - 1, &length);
-        for (; length && (*bytes == ' ' || *bytes == '\t'); length--) bytes++;
-        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), bytes);
-        for (char *tab = line; (tab = strchr(tab, '\t'));) *tab = ' ';
-        fputs("  ", to->out);
-        fm_text_write_short(to->out, line, to->width - used - 2, FM_CUT_END, to->options->unicode);
-    }
-    if (text) fm_source_text_clear(text);
-    free(text);
+    if (fm_source_line(line, &options, of, group->file, group->line, &error) != FM_OK || !line[0]) return;
+    fputs("  ", to->out);
+    fm_text_write_short(to->out, line, to->width - used - 2, FM_CUT_END, to->options->unicode);
 }
 
 static void write_row(const diff_screen *to, const fm_diff_row *row)
@@ -109,7 +90,7 @@ static void write_row(const diff_screen *to, const fm_diff_row *row)
     fm_text_ink(to->out, to->options, FM_INK_NONE);
     putc(' ', to->out);
     const unsigned used = fm_text_write_short(
-        to->out, fm_code_group_text(row->after ? row->after : row->before, place, sizeof place), to->place,
+        to->out, fm_miss_row_text(row->after ? row->after : row->before, place, sizeof place), to->place,
         FM_CUT_MIDDLE, to->options->unicode);
     fprintf(to->out, "%*s", (int)(to->place - used), "");
     const size_t level = to->diff->judged;
@@ -155,22 +136,22 @@ static void write_kind(const diff_screen *to, fm_change what, size_t most)
 static void write_rows(diff_screen *to, size_t most)
 {
     static const char *const heads[] = {"line (after)", "function", "object"};
-    char name[sizeof to->diff->caches->name + 1], text[700];
+    char text[700];
     size_t looked = 0;
     to->place = 14;
     for (size_t i = 0; i < to->table->count && looked < 2 * most; i++) {
         const fm_diff_row *row = &to->table->rows[i];
         if (row->what == FM_CHANGE_NONE) continue;
         looked++;
-        unsigned columns =
-            fm_text_columns(fm_code_group_text(row->after ? row->after : row->before, text, sizeof text),
-                            to->options->unicode);
+        unsigned columns = fm_text_columns(
+            fm_miss_row_text(row->after ? row->after : row->before, text, sizeof text), to->options->unicode);
         if (columns > to->place) to->place = columns < WIDEST_PLACE ? columns : WIDEST_PLACE;
     }
     fm_text_ink(to->out, to->options, FM_INK_DIM);
     putc('\n', to->out);
-    const unsigned used = fm_text_write_short(to->out, cache_name(to->diff, to->diff->judged, name), 8,
-                                              FM_CUT_END, to->options->unicode);
+    const unsigned used =
+        fm_text_write_short(to->out, fm_text_cache_name(&to->diff->caches[to->diff->judged]).text, 8,
+                            FM_CUT_END, to->options->unicode);
     fprintf(to->out, "%*s %-*s %8s %8s\n", (int)(8 - used), "", (int)to->place, heads[to->by], "before",
             "after");
     fm_text_ink(to->out, to->options, FM_INK_NONE);
@@ -255,12 +236,10 @@ static void markdown_levels(FILE *out, const fm_diff *diff)
           out);
     for (size_t i = 0; i < diff->level_count; i++) {
         const fm_cache_fit *was = &diff->fits[0][i], *is = &diff->fits[1][i];
-        char name[sizeof diff->caches->name + 1];
-        memcpy(name, diff->caches[i].name, sizeof diff->caches->name);
-        name[sizeof diff->caches->name] = '\0';
+        const fm_text name = fm_text_cache_name(&diff->caches[i]);
         fm_diff_percent(was->misses.expected, is->misses.expected, percent, sizeof percent);
         fputs("| ", out);
-        write_plain(out, name);
+        write_plain(out, name.text);
         fprintf(out, " | %s", fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         fprintf(out, " | %s", fm_text_short(was->misses.expected).text);
         fprintf(out, " | %s", fm_text_short(is->misses.expected).text);
@@ -285,7 +264,7 @@ static void markdown_rows(FILE *out, const fm_diff *diff, fm_by by, size_t most)
         }
         if (shown++ == 0) fprintf(out, "\n| | %s | before | after |\n|---|---|---:|---:|\n", heads[by]);
         fprintf(out, "| %s | ", words[row->what]);
-        write_code(out, fm_code_group_text(row->after ? row->after : row->before, text, sizeof text));
+        write_code(out, fm_miss_row_text(row->after ? row->after : row->before, text, sizeof text));
         fprintf(out, " | %s", row->before ? fm_text_short(row->before->misses[diff->judged]).text : "-");
         fprintf(out, " | %s |\n", row->after ? fm_text_short(row->after->misses[diff->judged]).text : "-");
     }
@@ -361,11 +340,9 @@ static void write_caches(FILE *out, const fm_diff *diff)
 {
     fputs("  \"caches\": [", out);
     for (size_t i = 0; i < diff->level_count; i++) {
-        char name[sizeof diff->caches->name + 1];
-        memcpy(name, diff->caches[i].name, sizeof diff->caches->name);
-        name[sizeof diff->caches->name] = '\0';
+        const fm_text name = fm_text_cache_name(&diff->caches[i]);
         fprintf(out, "%s\n    {\"name\": ", i ? "," : "");
-        fm_json_write_string(out, name, FM_JSON_PLAIN);
+        fm_json_write_string(out, name.text, FM_JSON_PLAIN);
         fprintf(out, ", \"bytes\": %" PRIu64 ", \"before\": ", diff->caches[i].bytes);
         fm_json_write_real(out, diff->fits[0][i].misses.expected);
         fputs(", \"after\": ", out);
@@ -377,7 +354,7 @@ static void write_caches(FILE *out, const fm_diff *diff)
     fputs("\n  ],\n", out);
 }
 
-static void write_place(FILE *out, const char *key, const fm_code_group *group)
+static void write_place(FILE *out, const char *key, const fm_miss_row *group)
 {
     fprintf(out, "\"%s\": ", key);
     if (!group) {
@@ -386,17 +363,17 @@ static void write_place(FILE *out, const char *key, const fm_code_group *group)
     }
     char text[700];
     fputs("{\"text\": ", out);
-    fm_json_write_string(out, fm_code_group_text(group, text, sizeof text), FM_JSON_PLAIN);
+    fm_json_write_string(out, fm_miss_row_text(group, text, sizeof text), FM_JSON_PLAIN);
     if (group->file) {
         fputs(", \"file\": ", out);
         fm_json_write_string(out, group->file, FM_JSON_PLAIN);
     }
-    if (group->line && group->kind == FM_GROUP_LINE) fprintf(out, ", \"line\": %" PRIu32, group->line);
+    if (group->line && group->kind == FM_ROW_LINE) fprintf(out, ", \"line\": %" PRIu32, group->line);
     if (group->function) {
         fputs(", \"function\": ", out);
         fm_json_write_string(out, group->function, FM_JSON_PLAIN);
     }
-    if (group->kind != FM_GROUP_OBJECT) fprintf(out, ", \"references\": %" PRIu64, group->references);
+    if (group->kind != FM_ROW_OBJECT) fprintf(out, ", \"references\": %" PRIu64, group->references);
     putc('}', out);
 }
 

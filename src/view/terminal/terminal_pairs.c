@@ -414,7 +414,7 @@ static unsigned list_room(const list_view *view)
 static void write_own(const list_view *view, uint32_t number, unsigned columns)
 {
     const fm_site *site = &view->late.of->sites[number];
-    const char *module, *function = fm_code_system_function(view->late.of, site, &module);
+    const char *module, *function = fm_system_function(view->late.of, site, &module);
     size_t own = fm_place_own_frame(site);
     if (function) {
         char text[1200];
@@ -433,14 +433,11 @@ static void write_own(const list_view *view, uint32_t number, unsigned columns)
 
 static void write_cache(const list_view *view)
 {
-    size_t length = strnlen(view->cache->name, sizeof view->cache->name);
-    char name[sizeof view->cache->name + 1];
-    memcpy(name, view->cache->name, length);
-    name[length] = '\0';
+    const fm_text name = fm_text_cache_name(view->cache);
     list_ink(view, FM_INK_BOLD);
     fputs("late re-use at ", view->out);
-    if (length)
-        fm_text_write_name(view->out, name, view->options->unicode);
+    if (name.text[0])
+        fm_text_write_name(view->out, name.text, view->options->unicode);
     else
         fputs("a cache", view->out);
     list_ink(view, FM_INK_NONE);
@@ -472,11 +469,12 @@ static void write_totals(const list_view *view)
     write_total(view, "  cold", (double)late->cold, share_text((double)late->cold, misses).text,
                 view->profile->sampling ? "of the misses: never used again" : "of the misses: first touches");
     /* Whose data is never used again is not known. */
-    if (late->cold_line == FM_NONE || view->profile->sampling) return;
+    if (late->cold_place == FM_NONE || view->profile->sampling) return;
     fm_text most = share_text((double)late->cold_most, (double)late->cold);
     unsigned around = INDENT + (unsigned)strlen("most at , ") + (unsigned)strlen(most.text);
     fprintf(view->out, "%*smost at ", (int)INDENT, "");
-    write_own(view, late->lines.site[late->cold_line], view->width > around + 20 ? view->width - around : 20);
+    write_own(view, late->places.rows[late->cold_place].site,
+              view->width > around + 20 ? view->width - around : 20);
     fprintf(view->out, ", %s\n", most.text);
 }
 
@@ -504,13 +502,13 @@ static bool write_place(const list_view *view, const char *what, uint32_t line, 
         fputs("not known\n", view->out);
         return false;
     }
-    uint32_t number = view->late.lines.site[line];
+    uint32_t number = view->late.places.rows[line].site;
     const fm_site *site = &view->late.of->sites[number];
     write_own(view, number, list_room(view));
     putc('\n', view->out);
     fm_chain_page page = {view->out, &view->style, view->options, view->width, INDENT + LABEL};
     const char *module;
-    if (!fm_code_system_function(view->late.of, site, &module)) fm_chain_write_inlined(&page, site);
+    if (!fm_system_function(view->late.of, site, &module)) fm_chain_write_inlined(&page, site);
     return fm_chain_write_path(&page, path);
 }
 
@@ -642,13 +640,12 @@ fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cac
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;
     const fm_view_options *options = &known;
-    char why[300];
     if (!profile->attribution) {
         fputs("no code to show: this profile does not say where its references come from\n", out);
         return FM_OK;
     }
-    if (!fm_attribution_sound(profile, why, sizeof why))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile's attribution is unsound: %s", why);
+    status = fm_miss_table_check(profile, true, NULL, error);
+    if (status) return status;
     if (profile->references == 0) {
         fputs("no code to show: there are no references\n", out);
         return FM_OK;

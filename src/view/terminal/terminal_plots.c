@@ -186,10 +186,8 @@ static void table_of_caches(FILE *out, const fm_profile *const *profiles, size_t
     putc('\n', out);
     fm_text_ink(out, options, FM_INK_NONE);
     for (size_t c = 0; c < cache_count; c++) {
-        char name[sizeof caches->name + 1];
-        memcpy(name, caches[c].name, sizeof caches->name);
-        name[sizeof caches->name] = '\0';
-        unsigned used = fm_text_write_short(out, name, 12, FM_CUT_END, options->unicode);
+        unsigned used =
+            fm_text_write_short(out, fm_text_cache_name(&caches[c]).text, 12, FM_CUT_END, options->unicode);
         fprintf(out, "%*s %9s", (int)(12 - used), "",
                 (keys ? fm_text_scaled(caches[c].bytes) : fm_text_bytes(caches[c].bytes, 1)).text);
         for (size_t i = 0; i < count; i++) {

@@ -205,27 +205,6 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
  * that are as large as the cache's lines; else it stays empty and a note says why.
  */
 
-fm_cache_fit fm_cache_fit_make(const fm_profile *profile, const fm_cache *cache)
-{
-    fm_cache_fit fit = {0};
-    fit.blocks = profile->granularity ? cache->bytes / profile->granularity : 0;
-    fit.misses = fm_profile_misses(profile, fit.blocks);
-    fit.ratio = profile->references ? fit.misses.expected / (double)profile->references : 0;
-    fit.has_band = fm_profile_band(profile, fit.blocks, &fit.least, &fit.most);
-    if (cache->ways == 0) return fit;
-    if (cache->line && cache->line != profile->granularity) {
-        fit.other_line = true;
-        return fit;
-    }
-    fit.sets = fit.blocks / cache->ways;
-    if (fit.sets == 0 || !fit.misses.known) return fit;
-    fit.estimated = true;
-    fit.estimate = profile->references ? fm_profile_misses_associative(profile, fit.sets, cache->ways) /
-                                             (double)profile->references
-                                       : 0;
-    return fit;
-}
-
 void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                           const fm_view_options *given, size_t given_size)
 {
@@ -233,9 +212,7 @@ void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *
     if (count == 0) return;
     bool other_line = false, unknown = false;
     const bool band = profile->accuracy && profile->accuracy->band_count > 0;
-    /* What comes from a program is memory, cut into single bytes. */
-    const bool keys =
-        profile->elements || (profile->granularity == 1 && !profile->run && !profile->attribution);
+    const bool keys = fm_text_counts_keys(profile);
     fm_text_ink(out, options, FM_INK_DIM);
     fprintf(out, "%-12s %10s %13s %5s %12s %20s%s\n", "cache", "size", "blocks", "ways", "miss ratio",
             "with sets (estimate)", band ? "   between" : "");
