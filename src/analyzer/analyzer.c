@@ -9,7 +9,7 @@
 #include "base/random_seed.h"
 #include "base/sized.h"
 #include "base/thread.h"
-#include "engine/tally_profile.h"
+#include "engine/engine.h"
 #include "profile/laws.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
-#include "engine/tally_profile.h"
+#include "engine/engine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 #include "cluster/parda.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

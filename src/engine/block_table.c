@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_table.c - the slow paths of the table: creation, spills, growth, removal. See block_table.h. */
-#include "engine/block_table.h"
+/* block_table.c - the slow paths of the table: creation, spills, growth, removal. See engine_tables.h. */
+#include "engine/engine_tables.h"
 
 #include "base/error.h"
 #include "base/memory.h"

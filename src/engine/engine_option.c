@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_option.c - see engine_option.h. Every message names the engine and the option. */
+/* engine_option.c - options of single engines (engine.h). Every message names the engine and the option. */
 #define _GNU_SOURCE
-#include "engine/engine_option.h"
+#include "engine/engine.h"
 
 #include "base/error.h"
 

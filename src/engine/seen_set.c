@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seen_set.c - see seen_set.h.
+ * seen_set.c - which blocks were ever touched (engine_tables.h).
  *
  * Open addressing with linear probing over 8-byte keys, at most three quarters full. 0 marks an empty
  * slot; whether the key 0 itself is in the set is a flag beside the table. Nothing is ever removed.
  * Times, where asked for, are a second array of the same shape behind the keys, in the same pages.
  *
- * Growth allocates the doubled table beside the old one: the set is bounded (seen_set.h), so this
+ * Growth allocates the doubled table beside the old one: the set is bounded (engine_tables.h), so this
  * passing half as much again is bounded too.
  */
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include "base/memory.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "view/miss_table.h"
 
 #include <inttypes.h>
@@ -74,7 +74,7 @@ typedef struct cost_builder {
     const fm_attribution *of;
     fm_cost_table *table;
     size_t file_room, function_room, line_room, leaf_count, leaf_room;
-    fm_key_table files, functions, calls, leaf_keys;
+    fm_table files, functions, calls, leaf_keys;
     position *positions; /* of each row */
     leaf *leaves;
     uint32_t *entry; /* of each node: itself where its function is on the path for the first time, else the
@@ -88,14 +88,14 @@ static void add_cost(fm_cost *to, const fm_cost *more)
 }
 
 /* The number of a key, and room for one more where it is new; 0, and failed, without memory. */
-static uint32_t key_number(cost_builder *by, fm_key_table *keys, fm_key key, void *array, size_t *room,
+static uint32_t key_number(cost_builder *by, fm_table *keys, const void *key, void *array, size_t *room,
                            size_t count, size_t size)
 {
     if (by->failed || count >= FM_NONE - 1 || fm_array_reserve(array, room, count + 1, size)) {
         by->failed = true;
         return 0;
     }
-    const uint32_t number = fm_key_table_add(keys, key, (uint32_t)count);
+    const uint32_t number = fm_table_add(keys, key);
     by->failed |= number == FM_KEY_NONE;
     return by->failed ? 0 : number;
 }
@@ -113,9 +113,8 @@ static uint32_t file_of(cost_builder *by, const char *path)
 {
     const char *own = text_kept(by, path);
     fm_cost_table *table = by->table;
-    const uint32_t number =
-        key_number(by, &by->files, (fm_key){(uint64_t)(uintptr_t)own, 0, 0}, &table->files, &by->file_room,
-                   table->file_count, sizeof *table->files);
+    const uint32_t number = key_number(by, &by->files, &own, &table->files, &by->file_room, table->file_count,
+                                       sizeof *table->files);
     if (!by->failed && number == table->file_count) table->files[table->file_count++] = own;
     return number;
 }
@@ -131,7 +130,7 @@ static position position_of(cost_builder *by, const fm_site *site)
     function.address = function.name ? 0 : site->address;
     const fm_key key = {(uint64_t)(uintptr_t)function.name, (uint64_t)function.module << 32 | function.file,
                         function.address};
-    at.function = key_number(by, &by->functions, key, &table->functions, &by->function_room,
+    at.function = key_number(by, &by->functions, &key, &table->functions, &by->function_room,
                              table->function_count, sizeof function);
     if (!by->failed && at.function == table->function_count)
         table->functions[table->function_count++] = function;
@@ -144,7 +143,7 @@ static void add_line(cost_builder *by, const position *at, uint32_t callee, cons
 {
     fm_cost_table *table = by->table;
     const fm_key key = {(uint64_t)at->function << 32 | at->file, (uint64_t)at->line << 32 | callee, 0};
-    const uint32_t number = key_number(by, &by->calls, key, &table->lines, &by->line_room, table->line_count,
+    const uint32_t number = key_number(by, &by->calls, &key, &table->lines, &by->line_room, table->line_count,
                                        sizeof *table->lines);
     if (by->failed) return;
     if (number == table->line_count)
@@ -155,7 +154,7 @@ static void add_line(cost_builder *by, const position *at, uint32_t callee, cons
 
 static void add_leaf(cost_builder *by, uint32_t path, uint32_t function, const fm_cost *cost)
 {
-    const uint32_t number = key_number(by, &by->leaf_keys, (fm_key){path, function, 0}, &by->leaves,
+    const uint32_t number = key_number(by, &by->leaf_keys, &(fm_key){path, function, 0}, &by->leaves,
                                        &by->leaf_room, by->leaf_count, sizeof *by->leaves);
     if (by->failed) return;
     if (number == by->leaf_count) by->leaves[by->leaf_count++] = (leaf){.path = path, .function = function};
@@ -271,7 +270,12 @@ static fm_status cost_table_make(fm_cost_table *table, const fm_attribution *of,
     *table = (fm_cost_table){0};
     fm_status status = fm_miss_table_make(&table->misses, of, FM_BY_POSITION, blocks, blocks ? 3 : 0, error);
     if (status) return status;
-    cost_builder by = {.of = of, .table = table};
+    cost_builder by = {.of = of,
+                       .table = table,
+                       .files = FM_TABLE_OF(char *),
+                       .functions = FM_TABLE_OF(fm_key),
+                       .calls = FM_TABLE_OF(fm_key),
+                       .leaf_keys = FM_TABLE_OF(fm_key)};
     by.positions = fm_calloc(table->misses.count, sizeof *by.positions);
     by.entry = fm_calloc(of->path_count, sizeof *by.entry);
     by.failed = !by.positions || !by.entry;
@@ -281,10 +285,10 @@ static fm_status cost_table_make(fm_cost_table *table, const fm_attribution *of,
     add_rows(&by);
     add_leaves(&by);
     add_calls(&by);
-    fm_key_table_clear(&by.files);
-    fm_key_table_clear(&by.functions);
-    fm_key_table_clear(&by.calls);
-    fm_key_table_clear(&by.leaf_keys);
+    fm_table_clear(&by.files);
+    fm_table_clear(&by.functions);
+    fm_table_clear(&by.calls);
+    fm_table_clear(&by.leaf_keys);
     free(by.positions);
     free(by.entry);
     free(by.leaves);

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/base_name.h"
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/module_name.h"
 
@@ -88,7 +88,7 @@ static bool is_shown(const fm_site *site, size_t own, size_t frame)
 
 typedef struct table_maker {
     fm_miss_table *table;
-    fm_key_table numbers, nodes;
+    fm_table numbers, nodes;
     size_t room;
     bool failed; /* memory is short */
 } table_maker;
@@ -109,7 +109,7 @@ static uint64_t text_word(table_maker *by, const char *text)
 static uint32_t node_number(table_maker *by, fm_key key)
 {
     if (by->failed) return FM_KEY_NONE;
-    const uint32_t node = fm_key_table_add(&by->nodes, key, (uint32_t)by->nodes.count);
+    const uint32_t node = fm_table_add(&by->nodes, &key);
     by->failed |= node == FM_KEY_NONE;
     return node;
 }
@@ -190,7 +190,7 @@ static uint32_t row_number(table_maker *by, fm_key key, const fm_miss_row *row)
 {
     fm_miss_table *table = by->table;
     if (by->failed) return FM_KEY_NONE;
-    uint32_t number = fm_key_table_add(&by->numbers, key, (uint32_t)table->count);
+    uint32_t number = fm_table_add(&by->numbers, &key);
     if (number == table->count) {
         if (fm_array_reserve((void **)&table->rows, &by->room, table->count + 1, sizeof *row)) {
             by->failed = true;
@@ -300,14 +300,14 @@ fm_status fm_miss_table_check(const fm_profile *profile, bool needed, const char
 fm_status fm_miss_table_make(fm_miss_table *table, const fm_attribution *of, unsigned by,
                              const uint64_t *blocks, size_t level_count, fm_error *error)
 {
-    table_maker maker = {.table = table};
+    table_maker maker = {.table = table, .numbers = FM_TABLE_OF(fm_key), .nodes = FM_TABLE_OF(fm_key)};
     *table = (fm_miss_table){.of = of, .by = by, .level_count = level_count, .texts = fm_arena_create()};
     table->blocks = fm_calloc(level_count, sizeof *blocks);
     bool made = table->texts && table->blocks;
     if (made && level_count) memcpy(table->blocks, blocks, level_count * sizeof *blocks);
     if (made) made = by == FM_BY_OBJECT ? sum_objects(&maker) : sum_sites(&maker);
-    fm_key_table_clear(&maker.numbers);
-    fm_key_table_clear(&maker.nodes);
+    fm_table_clear(&maker.numbers);
+    fm_table_clear(&maker.nodes);
     if (made) return FM_OK;
     fm_miss_table_clear(table);
     return fm_fail_memory(error, (uint64_t)of->site_count * 64, "lines of code");

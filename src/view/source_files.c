@@ -7,6 +7,8 @@
  */
 #define _GNU_SOURCE
 #include "view/source_files.h"
+
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/memory.h"
@@ -16,58 +18,30 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 /*
  * ======== numbering ========
- * Open addressing with linear probing, at most half full.
  */
-
-static void slot_put(uint32_t *slots, size_t slot_count, uint64_t hash, uint32_t number)
-{
-    size_t at = (size_t)hash & (slot_count - 1);
-    while (slots[at]) at = (at + 1) & (slot_count - 1);
-    slots[at] = number + 1;
-}
-
-static int numbering_make_room(fm_numbering *numbering)
-{
-    if (numbering->count < numbering->slot_count / 2) return 0;
-    size_t wanted = numbering->slot_count ? numbering->slot_count * 2 : 64;
-    uint32_t *slots = fm_calloc(wanted, sizeof *slots);
-    if (!slots) return -1;
-    for (size_t i = 0; i < numbering->count; i++)
-        slot_put(slots, wanted, numbering->items[i].hash, (uint32_t)i);
-    free(numbering->slots);
-    numbering->slots = slots;
-    numbering->slot_count = wanted;
-    return 0;
-}
 
 uint32_t fm_numbering_add(fm_numbering *numbering, const void *bytes, size_t length)
 {
-    uint64_t hash = XXH3_64bits(bytes, length);
-    if (numbering->slot_count) {
-        size_t mask = numbering->slot_count - 1;
-        for (size_t at = (size_t)hash & mask; numbering->slots[at]; at = (at + 1) & mask) {
-            const fm_numbered *item = &numbering->items[numbering->slots[at] - 1];
-            if (item->hash == hash && item->length == length &&
-                memcmp(numbering->bytes + item->offset, bytes, length) == 0)
-                return numbering->slots[at] - 1;
-        }
+    bool fresh;
+    if (!numbering->bytes) {
+        numbering->table = FM_TABLE_OF_BYTES(fm_bytes);
+        numbering->bytes = fm_arena_create();
     }
-    if (numbering->count >= UINT32_MAX - 1 || numbering_make_room(numbering) ||
-        fm_array_reserve((void **)&numbering->items, &numbering->capacity, numbering->count + 1,
-                         sizeof *numbering->items) ||
-        fm_array_reserve((void **)&numbering->bytes, &numbering->room, numbering->used + length + 8, 1))
+    fm_bytes *entry =
+        numbering->bytes ? fm_table_put(&numbering->table, &(fm_bytes){bytes, length}, &fresh) : NULL;
+    if (!entry) return UINT32_MAX;
+    if (!fresh) return fm_table_number(&numbering->table, entry);
+    char *copy = fm_arena_allocate(numbering->bytes, length + 1, 1);
+    if (!copy) {
+        fm_table_truncate(&numbering->table, numbering->table.count - 1);
         return UINT32_MAX;
-    uint32_t number = (uint32_t)numbering->count++;
-    numbering->items[number] = (fm_numbered){numbering->used, length, hash};
-    memcpy(numbering->bytes + numbering->used, bytes, length);
-    numbering->bytes[numbering->used + length] = 0;
-    numbering->used += (length + 8) & ~(size_t)7;
-    slot_put(numbering->slots, numbering->slot_count, hash, number);
-    return number;
+    }
+    memcpy(copy, bytes, length);
+    entry->at = copy;
+    return fm_table_number(&numbering->table, entry);
 }
 
 uint32_t fm_numbering_add_text(fm_numbering *numbering, const char *text)
@@ -75,16 +49,21 @@ uint32_t fm_numbering_add_text(fm_numbering *numbering, const char *text)
     return fm_numbering_add(numbering, text, strlen(text));
 }
 
+fm_bytes fm_numbering_bytes(const fm_numbering *numbering, size_t number)
+{
+    FM_ASSERT(number < numbering->table.count);
+    return ((const fm_bytes *)numbering->table.entries)[number];
+}
+
 const char *fm_numbering_text(const fm_numbering *numbering, size_t number)
 {
-    return numbering->bytes + numbering->items[number].offset;
+    return fm_numbering_bytes(numbering, number).at;
 }
 
 void fm_numbering_clear(fm_numbering *numbering)
 {
-    free(numbering->items);
-    free(numbering->bytes);
-    free(numbering->slots);
+    fm_table_clear(&numbering->table);
+    fm_arena_destroy(numbering->bytes);
     *numbering = (fm_numbering){0};
 }
 
@@ -248,7 +227,7 @@ uint32_t fm_source_files_add(fm_source_files *files, const fm_attribution *of, c
 {
     const fm_source *source = fm_attribution_source(of, path);
     if (!source && files->whole) source = fm_attribution_source(files->whole, path);
-    size_t before = files->paths.count;
+    size_t before = files->paths.table.count;
     if (fm_array_reserve((void **)&files->files, &files->room, before + 1, sizeof *files->files))
         return UINT32_MAX;
     uint32_t number = number_of(&files->paths, path, source ? source->sha256 : NULL);
@@ -278,7 +257,7 @@ void fm_source_files_weigh(fm_source_files *files, uint32_t file, double weight)
 
 void fm_source_files_clear(fm_source_files *files)
 {
-    for (size_t i = 0; i < files->paths.count; i++) free(files->files[i].wanted);
+    for (size_t i = 0; i < files->paths.table.count; i++) free(files->files[i].wanted);
     free(files->files);
     fm_numbering_clear(&files->paths);
     files->files = NULL;
@@ -441,7 +420,7 @@ static int compare_ranks(const void *a, const void *b)
 
 fm_status fm_source_files_write(FILE *out, const fm_source_files *files, fm_error *error)
 {
-    size_t count = files->paths.count;
+    size_t count = files->paths.table.count;
     ranked *order = fm_calloc(count, sizeof *order);
     if (!order) return fm_fail_memory(error, count * sizeof *order, "the order of source files");
     for (size_t i = 0; i < count; i++) order[i] = (ranked){files->files[i].weight, (uint32_t)i};

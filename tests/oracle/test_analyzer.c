@@ -8,8 +8,8 @@
 #include "analyzer/prepared.h"
 
 #include "engine/engine.h"
+#include "engine/engine_tables.h"
 #include "engine/exact/exact_kernels.h"
-#include "engine/seen_set.h"
 #include "oracle/counting_run.h"
 
 #include <fathom/fathom.h>

@@ -12,8 +12,7 @@
 #define _GNU_SOURCE
 #include "case.h"
 
-#include "engine/gpu/gpu_loader.h"
-#include "engine/gpu/gpu_state.h"
+#include "engine/gpu/gpu.h"
 #include "oracle/engine_run.h"
 #include "oracle/gpu_stand_in.h"
 

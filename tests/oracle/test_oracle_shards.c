@@ -9,8 +9,7 @@
  */
 #include "case.h"
 
-#include "engine/sampled/block_sample.h"
-#include "engine/sampled/distinct_sketch.h"
+#include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>

@@ -8,8 +8,7 @@
  */
 #include "case.h"
 
-#include "engine/sampled/exact_below.h"
-#include "engine/sampled/sampled_part.h"
+#include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>

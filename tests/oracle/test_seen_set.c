@@ -2,7 +2,7 @@
 /* test_seen_set.c - the bounded memory of blocks against a plain array, at its edges and past its limit. */
 #include "case.h"
 
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 #include "oracle/trace_recipe.h"
 
 CASE(test_first_and_again)

@@ -42,8 +42,7 @@ CASE(refuse_every_allocation)
 #else
 
 #include "cluster/parda.h"
-#include "engine/gpu/gpu_loader.h"
-#include "engine/gpu/gpu_state.h"
+#include "engine/gpu/gpu.h"
 #include "engine/parallel/parallel.h"
 #include "oracle/gpu_stand_in.h"
 

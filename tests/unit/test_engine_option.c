@@ -5,8 +5,6 @@
  */
 #include "case.h"
 
-#include "engine/engine_option.h"
-
 #include "engine/engine.h"
 
 #include <fathom/fathom.h>

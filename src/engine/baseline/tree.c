@@ -2,7 +2,7 @@
 /*
  * tree.c - Olken's algorithm: a splay tree of blocks ordered by the time of their last access, each
  * node with a count of its subtree, and a hash table from block to node (block_tree.h). It is the baseline
- * of the literature, tuned by measurement (splay.h); the default engine (exact) is measured against it.
+ * of the literature, tuned by measurement (block_tree.h); the default engine (exact) is measured against it.
  *
  * A reference to a known block finds its node, and so its last time, through the hash table. A
  * top-down splay towards that time takes the node out of the tree, and counts on its way the blocks
@@ -12,7 +12,7 @@
  * bytes per block for the node and 8 to 22 for the hash slot.
  *
  * Under a bound the tree keeps only that many blocks and drops the oldest, as in the papers; what it
- * has seen is remembered beside it (seen_set.h).
+ * has seen is remembered beside it (engine_tables.h).
  *
  * It does not use more than one thread, and holds at most 3 * 2^30 blocks; then it refuses to go on.
  *
@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "engine/baseline/block_tree.h"
 #include "engine/engine.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

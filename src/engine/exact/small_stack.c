@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_stack.c - see small_stack.h. The loops are in exact_small_body.h. */
-#include "engine/exact/small_stack.h"
+/* small_stack.c - exact distances below a small bound (exact_kernels.h). The loops are in exact_small_body.h.
+ */
+#include "engine/exact/exact_kernels.h"
 
 #include "base/memory.h"
 #include "engine/exact/exact_state.h"

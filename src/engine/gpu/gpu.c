@@ -12,19 +12,17 @@
  * as a third of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit
  * the card take 8 bytes each (gpu_spill.c).
  *
- * Where several cards share the counting, batches go to them in turn (gpu_cards.h): this file's own card has
+ * Where several cards share the counting, batches go to them in turn (gpu.h): this file's own card has
  * the stack, and merges what the others leave open, in order, before it counts the next batch of its own.
  *
  * Under a bound, the stack is kept whole up to fm_seen_limit blocks, which is what other engines remember
- * (seen_set.h), and cut to the bound from there on.
+ * (engine_tables.h), and cut to the bound from there on.
  */
-#include "engine/gpu/gpu_cards.h"
-#include "engine/gpu/gpu_draw.h"
+#include "engine/gpu/gpu.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/gpu/gpu_loader.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -323,7 +321,7 @@ static fm_status gpu_enlarge(gpu_engine *self, size_t more, const fm_engine_resu
     return check_limit(self, setup, error);
 }
 
-/* What a helper left open, and which blocks are the newest now; see gpu_cards.h. Batches before it were
+/* What a helper left open, and which blocks are the newest now; see gpu.h. Batches before it were
  * accounted for, and nothing is under way on our own card; its slot is empty, or make_room has seen to it
  * that there is room. */
 static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_engine_results *results,

@@ -11,7 +11,7 @@
  * referenced. Each batch costs as much as there are older blocks: it is slow, but it works up to the host's
  * memory.
  */
-#include "engine/gpu/gpu_state.h"
+#include "engine/gpu/gpu.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -28,7 +28,6 @@ static inline uint32_t hp_swap(uint32_t *place, uint32_t was, uint32_t now)
 
 #include "engine/hp_rda/hp_rda_steps.h"
 /* What they work on: */
-#include "engine/hp_rda/hp_rda_plan.h"
 
 enum { SLICE = 1 << 14 }; /* nodes or infos of the top table that are one task */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parallel_draw.c - pieces that threads fetch for themselves (block_supply.h): the trace stands in memory, or
+ * parallel_draw.c - pieces that threads fetch for themselves (engine.h): the trace stands in memory, or
  * in a file of which any block can be read. Nobody copies for others, so that pieces may be large.
  *
  * A large piece is analysed as a whole, by an engine of one thread that begins empty: all distances within it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_window.c - see shared_window.h. */
-#include "engine/parallel/shared_window.h"
+/* shared_window.c - the recency window of `exact` for several threads at once (parallel.h). */
+#include "engine/parallel/parallel.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -10,9 +10,9 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/block_table.h"
 #include "engine/engine.h"
-#include "engine/sampled/block_sample.h"
+#include "engine/engine_tables.h"
+#include "engine/sampled/sampled.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum { CHUNK = 256 };
 struct fm_engine {
     fm_block_table table; /* the time of a sampled block's last reference, plus 1 */
     fm_tally times;       /* of sampled references */
-    uint64_t threshold;   /* of the upper 32 bits of hashes: as in block_sample.h */
+    uint64_t threshold;   /* of the upper 32 bits of hashes: as in sampled.h */
     uint64_t clock;       /* all references */
     uint64_t max_memory, memory_peak;
     uint64_t keys[CHUNK], when[CHUNK]; /* the sampled references of a chunk */

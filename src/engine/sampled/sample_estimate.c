@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample_estimate.c - see sample_estimate.h. */
-#include "engine/sampled/sample_estimate.h"
+/* sample_estimate.c - from what samples counted to one histogram (sampled.h). */
+#include "engine/sampled/sampled.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -34,19 +34,19 @@ static fm_status write_functions(FILE *out, const fm_places *places, const fm_se
 {
     const fm_numbering *names = &places->names;
     size_t longest = 0;
-    for (size_t i = 0; i < names->count; i++)
-        if (names->items[i].length > longest) longest = names->items[i].length;
+    for (size_t i = 0; i < names->table.count; i++)
+        if (fm_numbering_bytes(names, i).length > longest) longest = fm_numbering_bytes(names, i).length;
     char *name = fm_calloc(longest + 1, 1);
-    bool *used = fm_calloc(names->count, sizeof *used);
+    bool *used = fm_calloc(names->table.count, sizeof *used);
     if (!name || !used) {
         free(name);
         free(used);
-        return fm_fail_memory(error, longest + 1 + names->count, "the names of functions");
+        return fm_fail_memory(error, longest + 1 + names->table.count, "the names of functions");
     }
     for (size_t i = 0; i < selection->places.count; i++)
         fm_places_mark_names(places, selection->places.indices[i], used);
     fputs("\"names\":[", out);
-    for (size_t i = 0; i < names->count; i++) {
+    for (size_t i = 0; i < names->table.count; i++) {
         if (i) putc(',', out);
         if (!used[i]) {
             putc('0', out);
@@ -57,7 +57,7 @@ static fm_status write_functions(FILE *out, const fm_places *places, const fm_se
     }
     fputs("],\"fullNames\":[", out);
     bool first = true;
-    for (size_t i = 0; i < names->count; i++) {
+    for (size_t i = 0; i < names->table.count; i++) {
         const char *whole = fm_numbering_text(names, i);
         if (!used[i]) continue;
         if (strcmp(fm_function_name_shorten(whole, name, longest + 1), whole) == 0) continue;
@@ -144,7 +144,7 @@ static uint32_t place_of(const writer *w, uint32_t site)
 static fm_status write_place_sums(const writer *w, const char *key, bool reuse, fm_error *error)
 {
     const fm_attribution *from = w->attribution;
-    size_t place_count = w->places->keys.count;
+    size_t place_count = w->places->keys.table.count;
     size_t *begin = fm_calloc(place_count + 2, sizeof *begin);
     uint32_t *order = fm_calloc(from->pair_count, sizeof *order);
     if (!begin || !order) {

@@ -74,10 +74,10 @@ static int place_add_site(fm_places *places, uint32_t number, fm_source_files *f
 {
     const fm_site *site = &places->attribution->sites[number];
     uint32_t *place = &places->of_site[number];
-    size_t before = places->keys.count;
+    size_t before = places->keys.table.count;
     if (has_line(site) ? number_frames(places, site, files, place) : number_bare(places, site, place))
         return -1;
-    if (places->keys.count == before) return 0;
+    if (places->keys.table.count == before) return 0;
     if (fm_array_reserve((void **)&places->example, &places->example_room, *place + 1,
                          sizeof *places->example))
         return -1;
@@ -109,7 +109,7 @@ void fm_places_clear(fm_places *places)
 
 const fm_place_frame *fm_places_frames(const fm_places *places, uint32_t place, size_t *count)
 {
-    size_t length = places->keys.items[place].length;
+    size_t length = fm_numbering_bytes(&places->keys, place).length;
     *count = length % sizeof(fm_place_frame) ? 0 : length / sizeof(fm_place_frame);
     return *count ? (const void *)fm_numbering_text(&places->keys, place) : NULL;
 }
@@ -417,7 +417,7 @@ static void add_most_used(fm_subset *subset, ranked *ranks, size_t count, size_t
 static fm_status choose_places(fm_selection *selection, const fm_places *places, size_t most, fm_error *error)
 {
     const fm_attribution *from = places->attribution;
-    size_t count = places->keys.count;
+    size_t count = places->keys.table.count;
     ranked *ranks = fm_calloc(count, sizeof *ranks);
     if (!ranks) return fm_fail_memory(error, count * sizeof *ranks, "the choice of places");
     for (size_t i = 0; i < count; i++) {
@@ -491,7 +491,7 @@ static fm_status select_all(fm_selection *selection, const fm_places *places, fm
     const fm_attribution *from = places->attribution;
     if (subset_begin(&selection->sites, from->site_count) ||
         subset_begin(&selection->paths, from->path_count) ||
-        subset_begin(&selection->places, places->keys.count) ||
+        subset_begin(&selection->places, places->keys.table.count) ||
         subset_begin(&selection->objects, from->object_count))
         return fm_fail_memory(error, from->site_count * sizeof(uint32_t), "the choice of sites");
     fm_status status = choose_pairs(selection, from, edges, most, error);
@@ -510,7 +510,7 @@ static fm_status select_all(fm_selection *selection, const fm_places *places, fm
     if (status) return status;
     subset_end(&selection->sites, from->site_count);
     subset_end(&selection->paths, from->path_count);
-    subset_end(&selection->places, places->keys.count);
+    subset_end(&selection->places, places->keys.table.count);
     subset_end(&selection->objects, from->object_count);
     return FM_OK;
 }
