@@ -26,7 +26,7 @@
 #define _GNU_SOURCE
 #include "contender.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 #include "base/rounds.h"
 #include "engine/gpu/gpu.h"
 #include "trace/supply.h"

@@ -11,20 +11,8 @@
 
 /* ---- one run through the engine ---- */
 
-fm_engine_results fm_analyzer_results(fm_analyzer *self)
-{
-    return (fm_engine_results){.distances = &self->distances,
-                               .times = self->with_times ? &self->times : NULL,
-                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
-                               .each_distance = self->run_distances,
-                               .each_time = self->with_times ? self->run_times : NULL,
-                               .each_use = self->attributing ? self->attributing->uses : NULL,
-                               .sink = self->sink ? fm_analyzer_tell : NULL,
-                               .sink_context = self,
-                               .distances_only = self->options.distances_only};
-}
-
-fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+/* Single distances to the sink, but those that it has heard. context: the analyzer. */
+static fm_status tell_sink(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
                            fm_error *error)
 {
     fm_analyzer *self = context;
@@ -36,6 +24,19 @@ fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t
                                         count - heard, error);
     if (status) self->sink_refused = true;
     return status;
+}
+
+fm_engine_results fm_analyzer_results(fm_analyzer *self)
+{
+    return (fm_engine_results){.distances = &self->distances,
+                               .times = self->with_times ? &self->times : NULL,
+                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
+                               .each_distance = self->run_distances,
+                               .each_time = self->with_times ? self->run_times : NULL,
+                               .each_use = self->attributing ? self->attributing->uses : NULL,
+                               .sink = self->sink ? tell_sink : NULL,
+                               .sink_context = self,
+                               .distances_only = self->options.distances_only};
 }
 
 static bool in_order(const fm_analyzer *self)
@@ -82,7 +83,7 @@ static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_
     /* What the engine took counts, whether it could go on or not. */
     fm_error *note = fed == FM_OK ? error : NULL;
     fm_status status = FM_OK;
-    if (self->sink) status = fm_analyzer_tell(self, run->blocks, self->run_distances, *done, note);
+    if (self->sink) status = tell_sink(self, run->blocks, self->run_distances, *done, note);
     if (status == FM_OK)
         status = fm_exact_tally_each(self->kernels, &self->distances, self->run_distances, *done, note);
     if (status == FM_OK && attributing) attribute_run(self, self->run_distances, run->now, *done);

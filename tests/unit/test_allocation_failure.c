@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #include "case.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 
 #include <inttypes.h>
 #include <stdint.h>

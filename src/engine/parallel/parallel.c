@@ -10,7 +10,7 @@
  * by the next call, and by all after it.
  *
  * With tags, only references that threads fetch are counted by all of them; those that are handed in, by one.
- * What is handed in then is digested by other threads first (analyzer_digest.c), which takes one to count.
+ * What is handed in then is digested by other threads first (analyzer_prepare.c), which takes one to count.
  *
  * References that are handed in are copied into pieces. Where there are many at once, or where threads can
  * fetch them (draw), pieces are drawn instead (parallel_draw.c).
