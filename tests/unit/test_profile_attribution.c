@@ -8,7 +8,6 @@
 
 #include "attribution_samples.h"
 #include "base/arena.h"
-#include "base/key_table.h"
 
 static uint64_t random_state = 0x2545F4914F6CDD1Du;
 static uint64_t random_next(void)
@@ -178,21 +177,6 @@ CASE(texts_are_kept_once_and_memory_is_zero)
     assert_non_null(fm_arena_allocate(arena, 0, 8));
     assert_ptr_equal(fm_arena_intern(arena, ""), fm_arena_intern(arena, ""));
     fm_arena_destroy(arena);
-}
-
-CASE(keys_keep_their_numbers)
-{
-    fm_key_table table = {0};
-    assert_int_equal(fm_key_table_find(&table, (fm_key){1, 2, 3}), FM_KEY_NONE);
-    for (uint32_t i = 0; i < 5000; i++)
-        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, i), i);
-    for (uint32_t i = 0; i < 5000; i++) {
-        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, 9), i);
-        assert_int_equal(fm_key_table_find(&table, (fm_key){i % 10, i / 10 % 10, i / 100}), i);
-    }
-    assert_int_equal(fm_key_table_find(&table, (fm_key){10, 0, 0}), FM_KEY_NONE);
-    assert_int_equal(table.count, 5000);
-    fm_key_table_clear(&table);
 }
 
 CASE(edges_are_powers_of_two_and_caches)
