@@ -165,6 +165,13 @@ COMMANDS = (
     + ["setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
        "setarch -R fathom record -o r.fathom -- ./plain 100 && fathom check r.fathom && rm r.fathom",
        "setarch -R fathom record -o r.u64 -- ./built 100",
+       "setarch -R fathom run --follow-children --call-paths --json p.json -o /dev/null -- ./family 500",
+       "setarch -R fathom run --follow-children --csv pairs.csv --json p.json -o /dev/null -- ./family 500",
+       "setarch -R fathom run --isa portable --json p.json -o text.txt -- ./family 100",
+       "setarch -R fathom record -o r.fathom -- ./family 300; fathom analyze r.fathom --json p.json && rm -f r.fathom"]
+    + [f"fathom sample --simulate prog.fathom --period {period} {options} --json p.json" for period in (50, 500)
+       for options in ("", "--bursts 64:2", "--estimator kaplan-meier", "--estimator rdx", "--by object --pairs", "--no-sites", "--even")]
+    + ["setarch -R fathom run --collector compiler --follow-children --call-paths --json p.json -o text.txt -- ./built 300",
        "mpirun --allow-run-as-root --oversubscribe -np 2 fathom analyze --mpi zipf.fathom --json p.json",
        "mpirun --allow-run-as-root --oversubscribe -np 3 fathom analyze --mpi prog.fathom --engine parda --no-sites --json p.json"]
     + STATICS
@@ -184,6 +191,51 @@ int main(int argc, char **argv)
     touch(heap, n, 3);
     for (int r = 0; r < 4; r++) { for (int i = 0; i < 5000; i++) table[i] += i; touch(heap, n / 2, 2); }
     return sink == 12345;
+}
+"""
+
+
+# Thread-local and shared variables, a library that comes and goes, a child, allocations on several paths.
+FAMILY = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static __thread int local[3000];
+static int shared[4000];
+static volatile long sink;
+__attribute__((noinline)) static char *small(size_t n) { return malloc(n); }
+__attribute__((noinline)) static char *large(size_t n) { return small(n * 16); }
+static void walk(char *p, size_t n) { for (size_t i = 0; i < n; i += 64) sink += p[i]++; }
+static void deep(int n, char *p) { if (n) deep(n - 1, p); else walk(p, 20000); }
+static void work(size_t n)
+{
+    for (int r = 0; r < 3; r++)
+        for (size_t i = 0; i < 3000; i++) { local[i]++; shared[(i * 7) % 4000] += local[i]; }
+    char *p[20];
+    for (int i = 0; i < 20; i++) memset(p[i] = i % 2 ? small(n) : large(n), i, n);
+    for (int i = 0; i < 20; i++) walk(p[i], n);
+    for (int i = 0; i < 20; i++) free(p[i]);
+}
+int main(int argc, char **argv)
+{
+    size_t n = strtoul(argv[1], 0, 10);
+    char *p = large(20000 / 16 + 64);
+    for (int i = 0; i < 4; i++) deep(i, p);
+    void *library = dlopen("libz.so.1", RTLD_NOW);
+    if (library) dlclose(library);
+    for (int i = 0; i < 2; i++) {
+        if (fork() == 0) {
+            work(n);
+            if (i) execlp("true", "true", (char *)0);
+            walk(p, 20000);
+            _exit(0);
+        }
+        wait(0);
+    }
+    work(n);
+    return 0;
 }
 """
 
@@ -264,6 +316,9 @@ def main():
         with open(os.path.join(inputs, "plain.c"), "w") as file:
             file.write(PROGRAM)
         subprocess.run(["gcc", "-O1", "-g", "plain.c", "-o", "plain"], cwd=inputs, check=True)
+        with open(os.path.join(inputs, "family.c"), "w") as file:
+            file.write(FAMILY)
+        subprocess.run(["gcc", "-O1", "-g", "family.c", "-o", "family"], cwd=inputs, check=True)
         for name in SOURCES:
             path = os.path.join(ROOT, name)
             (shutil.copytree if os.path.isdir(path) else shutil.copy)(path, os.path.join(inputs, os.path.basename(name)))
@@ -281,7 +336,8 @@ def main():
             results = []
             for build in (old, new):
                 if "./built" in command:
-                    subprocess.run([os.path.join(build, "fathom"), "cc", "-O1", "-g", "plain.c", "-o", "built"], cwd=inputs, check=True)
+                    subprocess.run([os.path.join(build, "fathom"), "cc", "-O1", "-g", "-Wl,--build-id=0xfa", "plain.c", "-o",
+                                    "built"], cwd=inputs, check=True)
                 results.append(run(command, build, inputs))
             found = differences(*results)
             print(f"{'DIFFERENT' if found else 'same':9} {command}", flush=True)

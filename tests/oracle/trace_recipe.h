@@ -12,6 +12,8 @@
 #ifndef FATHOM_TESTS_TRACE_RECIPE_H
 #define FATHOM_TESTS_TRACE_RECIPE_H
 
+#include "random.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -55,10 +57,7 @@ typedef struct recipe_random {
 
 static inline uint64_t recipe_next(recipe_random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
+    return random_from(&random->state);
 }
 
 /* 0 … n−1; n is not 0. */

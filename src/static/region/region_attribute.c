@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/range_counts.h"
+#include "program/program.h"
 
 #include <stdlib.h>
 
@@ -65,21 +65,15 @@ static fm_status add_sites(const fm_region *region, fm_attribution *attribution,
 
 /* ---- arrays ---- */
 
-static fm_status add_objects(const fm_region *region, fm_attribution *attribution, fm_error *error)
+static fm_status add_arrays(const fm_region *region, fm_attribution *attribution, fm_error *error)
 {
-    fm_object *objects = fm_attribution_allocate(attribution, region->array_count + 1, sizeof *objects);
-    fm_status status = objects ? FM_OK : fm_fail_memory(error, sizeof *objects, "the arrays of a region");
+    fm_object *objects = fm_making_objects(attribution, region->array_count, error);
+    fm_status status = objects ? FM_OK : FM_E_NOMEM;
     for (size_t i = 0; i < region->array_count && status == FM_OK; i++) {
-        objects[i] = (fm_object){.kind = FM_OBJECT_ARRAY,
-                                 .name = fm_attribution_intern(attribution, region->arrays[i].name),
-                                 .module = FM_NONE,
-                                 .allocation = FM_NONE};
-        if (!objects[i].name) status = fm_fail_memory(error, 64, "the name of an array");
+        objects[i].kind = FM_OBJECT_ARRAY;
+        status = fm_making_text(attribution, region->arrays[i].name, &objects[i].name, error);
     }
-    if (status != FM_OK) return status;
-    attribution->objects = objects;
-    attribution->object_count = region->array_count;
-    return FM_OK;
+    return status;
 }
 
 static void list_arrays(const fm_region_node *node, uint32_t *arrays)
@@ -96,23 +90,21 @@ static void list_arrays(const fm_region_node *node, uint32_t *arrays)
 static fm_status add_uses(const fm_region *region, fm_attribution *attribution, const fm_raw_pair *pairs,
                           size_t count, const uint32_t *map, fm_error *error)
 {
-    fm_range_counts counts = {0};
+    fm_making_uses uses;
     uint32_t *arrays = fm_calloc((size_t)region->access_count + 1, sizeof *arrays);
-    fm_status status = FM_OK;
     if (!arrays) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the arrays of accesses");
     list_arrays(region->body, arrays);
+    fm_status status = fm_making_uses_begin(&uses, attribution, error);
     for (size_t i = 0; i < count && status == FM_OK; i++) {
         const fm_raw_pair *pair = &pairs[i];
         bool always = pair->range == FM_RANGE_COLD || pair->range == FM_RANGE_BEYOND;
         if (pair->reuse == 0 || pair->reuse > region->access_count || map[pair->reuse] == FM_NONE) continue;
         if (!always && attribution->edges[pair->range] < attribution->late_from) continue;
-        const fm_range_count item = {arrays[pair->reuse], map[pair->reuse], pair->range, pair->count};
-        status = fm_range_counts_add(&counts, item, error);
+        status =
+            fm_making_uses_add(&uses, arrays[pair->reuse], map[pair->reuse], pair->range, pair->count, error);
     }
-    if (status == FM_OK) status = fm_range_counts_to_uses(&counts, attribution, error);
-    fm_range_counts_clear(&counts);
     free(arrays);
-    return status;
+    return fm_making_uses_end(&uses, status, error);
 }
 
 fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair *pairs, size_t pair_count,
@@ -129,7 +121,7 @@ fm_status fm_region_attribute(const fm_region *region, const fm_raw_pair *pairs,
     if (status == FM_OK) status = fm_attribution_set_edges(made, edges, edge_count, late_from, error);
     if (status == FM_OK) status = add_sites(region, made, map, error);
     if (status == FM_OK) status = fm_attribution_add_pairs(made, pairs, pair_count, map, tags, error);
-    if (status == FM_OK) status = add_objects(region, made, error);
+    if (status == FM_OK) status = add_arrays(region, made, error);
     if (status == FM_OK) status = add_uses(region, made, pairs, pair_count, map, error);
     free(map);
     if (status != FM_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap_tree.c - see heap_tree.h.
+ * heap_tree.c - see program_tables.h.
  *
  * Leaves hold blocks by start and are linked both ways; inner nodes hold children, and of each child but the
  * first a lower bound of the starts below it. Insertion splits full nodes on the way down, having made sure
@@ -8,7 +8,7 @@
  * neighbours on the way back. No leaf is empty, save the only one. Nodes are known by their number: the table
  * moves when it grows.
  */
-#include "collect/heap_tree.h"
+#include "program/program_tables.h"
 
 #include "base/memory.h"
 
@@ -81,7 +81,7 @@ uint64_t fm_heap_tree_memory(const fm_heap_tree *tree)
 }
 
 /* Room for so many new nodes; 0 or -1. */
-static int reserve(fm_heap_tree *tree, size_t nodes)
+static int reserve_nodes(fm_heap_tree *tree, size_t nodes)
 {
     if (tree->free_count + (tree->capacity - tree->used) >= nodes) return 0;
     size_t capacity = tree->capacity ? tree->capacity * 2 : FIRST_NODES;
@@ -110,7 +110,7 @@ static uint32_t new_node(fm_heap_tree *tree)
     return made;
 }
 
-static void drop(fm_heap_tree *tree, uint32_t gone)
+static void drop_node(fm_heap_tree *tree, uint32_t gone)
 {
     tree->nodes[gone].next = tree->first_free;
     tree->first_free = gone;
@@ -165,7 +165,7 @@ static void move_items(node *to, unsigned to_index, const node *from, unsigned f
 
 /* Splits the full child at an index; parent has room. At the end more stays left: growing heaps insert there.
  */
-static void split(fm_heap_tree *tree, node *parent, unsigned index, bool leaves, uint64_t address)
+static void split_child(fm_heap_tree *tree, node *parent, unsigned index, bool leaves, uint64_t address)
 {
     uint32_t made = new_node(tree), old = parent->of.child[index];
     node *left = &tree->nodes[old], *right = &tree->nodes[made];
@@ -188,7 +188,7 @@ static void split(fm_heap_tree *tree, node *parent, unsigned index, bool leaves,
 /* The leaf for an address, with room for one more. NULL: memory is short. */
 static node *leaf_with_room(fm_heap_tree *tree, uint64_t address)
 {
-    if (reserve(tree, tree->height + 3) != 0) return NULL;
+    if (reserve_nodes(tree, tree->height + 3) != 0) return NULL;
     if (tree->count == 0 && tree->used == tree->free_count) {
         tree->root = new_node(tree);
         tree->height = 0;
@@ -198,7 +198,7 @@ static node *leaf_with_room(fm_heap_tree *tree, uint64_t address)
         node *root = &tree->nodes[above];
         root->count = 1;
         root->of.child[0] = tree->root;
-        split(tree, root, 0, tree->height == 0, address);
+        split_child(tree, root, 0, tree->height == 0, address);
         tree->root = above;
         tree->height++;
     }
@@ -209,7 +209,7 @@ static node *leaf_with_room(fm_heap_tree *tree, uint64_t address)
         for (unsigned line = 0; line < sizeof *child; line += 64)
             __builtin_prefetch((const char *)child + line);
         if (child->count == WIDTH) {
-            split(tree, at, index, level == 1, address);
+            split_child(tree, at, index, level == 1, address);
             if (address >= at->key[index + 1]) index++;
         }
         at = &tree->nodes[at->of.child[index]];
@@ -259,7 +259,7 @@ static void unlink_leaf(fm_heap_tree *tree, const node *gone)
 }
 
 /* Joins children index and index + 1 where they are small enough together. */
-static bool join(fm_heap_tree *tree, node *parent, unsigned index, bool leaves)
+static bool join_children(fm_heap_tree *tree, node *parent, unsigned index, bool leaves)
 {
     if (index + 1 >= parent->count) return false;
     node *left = &tree->nodes[parent->of.child[index]];
@@ -273,12 +273,12 @@ static bool join(fm_heap_tree *tree, node *parent, unsigned index, bool leaves)
     move_items(left, left->count, right, 0, right->count, leaves);
     left->count += right->count;
     remove_child(parent, index + 1);
-    drop(tree, gone);
+    drop_node(tree, gone);
     return true;
 }
 
 /* Up from a leaf that lost a block: empty nodes go, small ones join a neighbour. */
-static void tidy(fm_heap_tree *tree, node *const *path, const unsigned *taken)
+static void tidy_path(fm_heap_tree *tree, node *const *path, const unsigned *taken)
 {
     for (unsigned level = 0; level < tree->height; level++) {
         node *parent = path[level];
@@ -288,9 +288,9 @@ static void tidy(fm_heap_tree *tree, node *const *path, const unsigned *taken)
         if (size == 0) {
             if (level == 0) unlink_leaf(tree, &tree->nodes[child]);
             remove_child(parent, index);
-            drop(tree, child);
-        } else if (size >= SMALL || (!join(tree, parent, index, level == 0) &&
-                                     (index == 0 || !join(tree, parent, index - 1, level == 0)))) {
+            drop_node(tree, child);
+        } else if (size >= SMALL || (!join_children(tree, parent, index, level == 0) &&
+                                     (index == 0 || !join_children(tree, parent, index - 1, level == 0)))) {
             break;
         }
     }
@@ -298,10 +298,10 @@ static void tidy(fm_heap_tree *tree, node *const *path, const unsigned *taken)
         uint32_t gone = tree->root;
         tree->root = tree->nodes[gone].of.child[0];
         tree->height--;
-        drop(tree, gone);
+        drop_node(tree, gone);
     }
     if (tree->count == 0 && tree->height > 0) { /* the last leaf went, and everything above it */
-        drop(tree, tree->root);
+        drop_node(tree, tree->root);
         tree->height = 0;
     }
 }
@@ -323,7 +323,7 @@ void fm_heap_tree_erase(fm_heap_tree *tree, uint64_t start)
     move_items(at, i - 1, at, i, at->count - i, true);
     at->count--;
     tree->count--;
-    if (at->count < SMALL) tidy(tree, path, taken);
+    if (at->count < SMALL) tidy_path(tree, path, taken);
 }
 
 /* ---- copying ---- */

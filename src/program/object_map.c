@@ -10,16 +10,16 @@
  * it falls into the same object as the one before, or into a piece of a stack or variable that was found
  * lately.
  */
+#include "program/object_map.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/object_map_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { CONTEXTS_MOST = 1 << 24 };
 
-fm_status fm_object_map_no_memory(fm_error *error)
+static fm_status no_object_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for the account of data objects");
 }
@@ -30,10 +30,10 @@ fm_status fm_object_map_create(fm_object_map **map, fm_error *error)
 {
     *map = NULL;
     fm_object_map *made = fm_calloc(1, sizeof *made);
-    if (!made) return fm_object_map_no_memory(error);
+    if (!made) return no_object_memory(error);
     if (fm_array_reserve((void **)&made->objects, &made->object_capacity, 1, sizeof *made->objects) != 0) {
         free(made);
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     }
     made->known = FM_TABLE(fm_known_object, object);
     made->objects[0] = (fm_counted_object){.kind = FM_OBJECT_OTHER};
@@ -110,7 +110,7 @@ fm_status fm_object_map_clone(fm_object_map **map, const fm_object_map *from, fm
     if (made && copy_into(made, from) != 0) {
         fm_object_map_destroy(made);
         made = NULL;
-        status = fm_object_map_no_memory(error);
+        status = no_object_memory(error);
     }
     *map = made;
     return status;
@@ -127,7 +127,7 @@ uint64_t fm_object_map_memory(const fm_object_map *map)
 
 /* ---- what is reported ---- */
 
-static fm_status enqueue(fm_object_map *map, fm_object_event event, fm_error *error)
+static fm_status enqueue_event(fm_object_map *map, fm_object_event event, fm_error *error)
 {
     if (map->done > 0 &&
         map->done >= map->queued / 2) { /* cheap: each is moved once for each that was done */
@@ -137,7 +137,7 @@ static fm_status enqueue(fm_object_map *map, fm_object_event event, fm_error *er
     }
     if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, map->queued + 1, sizeof *map->queue) !=
         0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     map->queue[map->queued++] = event;
     return FM_OK;
 }
@@ -149,13 +149,14 @@ fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t addres
     if (context >= map->context_count) {
         if (fm_array_reserve((void **)&map->by_context, &map->context_capacity, (size_t)context + 1,
                              sizeof *map->by_context) != 0)
-            return fm_object_map_no_memory(error);
+            return no_object_memory(error);
         memset(map->by_context + map->context_count, 0,
                (context + 1 - map->context_count) * sizeof *map->by_context);
         map->context_count = (size_t)context + 1;
     }
     if (size > UINT64_MAX - address) size = UINT64_MAX - address;
-    fm_status status = enqueue(map, (fm_object_event){time, address, size, context, FM_EVENT_ALLOC}, error);
+    fm_status status =
+        enqueue_event(map, (fm_object_event){time, address, size, context, FM_EVENT_ALLOC}, error);
     if (status != FM_OK) return status;
     map->by_context[context].blocks++;
     map->by_context[context].bytes += size;
@@ -164,14 +165,14 @@ fm_status fm_object_map_alloc(fm_object_map *map, uint64_t time, uint64_t addres
 
 fm_status fm_object_map_free(fm_object_map *map, uint64_t time, uint64_t address, fm_error *error)
 {
-    return enqueue(map, (fm_object_event){time, address, 0, 0, FM_EVENT_FREE}, error);
+    return enqueue_event(map, (fm_object_event){time, address, 0, 0, FM_EVENT_FREE}, error);
 }
 
 fm_status fm_object_map_stack(fm_object_map *map, uint64_t time, uint32_t thread, uint64_t low, uint64_t high,
                               fm_error *error)
 {
     if (low >= high) return FM_OK;
-    return enqueue(map, (fm_object_event){time, low, high - low, thread, FM_EVENT_STACK}, error);
+    return enqueue_event(map, (fm_object_event){time, low, high - low, thread, FM_EVENT_STACK}, error);
 }
 
 fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
@@ -181,15 +182,15 @@ fm_status fm_object_map_module(fm_object_map *map, uint64_t time, uint32_t numbe
     /* Data and bss are reported one after the other: one module, one look at its symbols. */
     const fm_data_module *last = map->module_count > 0 ? &map->modules[map->module_count - 1] : NULL;
     if (!last || last->local || last->number != number || last->bias != bias || strcmp(last->path, path) != 0)
-        if (add_module(map, number, false, path, bias) != 0) return fm_object_map_no_memory(error);
+        if (add_module(map, number, false, path, bias) != 0) return no_object_memory(error);
     fm_object_event event = {time, from, to - from, (uint32_t)(map->module_count - 1), FM_EVENT_MODULE};
-    return enqueue(map, event, error);
+    return enqueue_event(map, event, error);
 }
 
 fm_status fm_object_map_unmap(fm_object_map *map, uint64_t time, uint64_t from, uint64_t to, fm_error *error)
 {
     if (from >= to) return FM_OK;
-    return enqueue(map, (fm_object_event){time, from, to - from, 0, FM_EVENT_UNMAP}, error);
+    return enqueue_event(map, (fm_object_event){time, from, to - from, 0, FM_EVENT_UNMAP}, error);
 }
 
 fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t number, const char *path,
@@ -202,8 +203,9 @@ fm_status fm_object_map_thread_local(fm_object_map *map, uint64_t time, uint32_t
              map->modules[module].bias == address && strcmp(map->modules[module].path, path) == 0))
         module++;
     if (module == map->module_count && add_module(map, number, true, path, address) != 0)
-        return fm_object_map_no_memory(error);
-    return enqueue(map, (fm_object_event){time, address, size, (uint32_t)module, FM_EVENT_LOCAL}, error);
+        return no_object_memory(error);
+    return enqueue_event(map, (fm_object_event){time, address, size, (uint32_t)module, FM_EVENT_LOCAL},
+                         error);
 }
 
 /* ---- what takes effect ---- */
@@ -213,14 +215,14 @@ static bool overlaps_last(const fm_object_map *map, uint64_t address, uint64_t s
     return address < map->last_start + map->last_size && map->last_start < address + size;
 }
 
-static void forget(fm_object_map *map)
+static void forget_found(fm_object_map *map)
 {
     map->last_size = 0;
     if (map->found_some) memset(map->found, 0, sizeof map->found);
     map->found_some = false;
 }
 
-static int apply(fm_object_map *map, const fm_object_event *event)
+static int apply_event(fm_object_map *map, const fm_object_event *event)
 {
     uint64_t end = event->address + event->size;
     switch (event->kind) {
@@ -230,7 +232,7 @@ static int apply(fm_object_map *map, const fm_object_event *event)
         if (map->found_some && (fm_address_ranges_touch(&map->data, event->address, end) ||
                                 fm_address_ranges_touch(&map->stacks, event->address, end) ||
                                 fm_address_ranges_touch(&map->locals, event->address, end)))
-            forget(map);
+            forget_found(map);
         if (fm_address_ranges_cut(&map->stacks, event->address, end) != 0 ||
             fm_address_ranges_cut(&map->locals, event->address, end) != 0)
             return -1;
@@ -240,18 +242,18 @@ static int apply(fm_object_map *map, const fm_object_event *event)
         fm_heap_tree_erase(&map->heap, event->address);
         return 0;
     case FM_EVENT_STACK:
-        forget(map);
+        forget_found(map);
         if (fm_address_ranges_cut(&map->locals, event->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->stacks, (fm_address_range){event->address, end, event->value});
     case FM_EVENT_MODULE:
-        forget(map);
+        forget_found(map);
         if (fm_address_ranges_cut(&map->locals, event->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->data, (fm_address_range){event->address, end, event->value});
     case FM_EVENT_UNMAP:
-        forget(map);
+        forget_found(map);
         return fm_address_ranges_cut(&map->data, event->address, end);
     case FM_EVENT_LOCAL:
-        forget(map);
+        forget_found(map);
         if (fm_address_ranges_cut(&map->stacks, event->address, end) != 0) return -1;
         return fm_address_ranges_put(&map->locals, (fm_address_range){event->address, end, event->value});
     }
@@ -262,7 +264,7 @@ static int apply(fm_object_map *map, const fm_object_event *event)
 static inline fm_status catch_up(fm_object_map *map, uint64_t time, fm_error *error)
 {
     while (map->done < map->queued && map->queue[map->done].time <= time) {
-        if (apply(map, &map->queue[map->done]) != 0) return fm_object_map_no_memory(error);
+        if (apply_event(map, &map->queue[map->done]) != 0) return no_object_memory(error);
         map->done++;
     }
     return FM_OK;
@@ -271,8 +273,8 @@ static inline fm_status catch_up(fm_object_map *map, uint64_t time, fm_error *er
 /* ---- which object ---- */
 
 /* The object with these marks, made where it is new. 0 (OTHER) when there are too many. */
-static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, const char *name,
-                        uint32_t *index, fm_error *error)
+static fm_status intern_object(fm_object_map *map, const fm_counted_object *wanted, const char *name,
+                               uint32_t *index, fm_error *error)
 {
     fm_key key = {(uint64_t)wanted->kind, wanted->number, wanted->address};
     fm_known_object *known = fm_table_find(&map->known, &key);
@@ -281,14 +283,14 @@ static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, con
     if (map->object_count >= FM_OBJECTS_MOST) return FM_OK;
     if (fm_array_reserve((void **)&map->objects, &map->object_capacity, map->object_count + 1,
                          sizeof *map->objects) != 0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     fm_counted_object made = *wanted;
     made.name = name ? strdup(name) : NULL;
-    if (name && !made.name) return fm_object_map_no_memory(error);
+    if (name && !made.name) return no_object_memory(error);
     known = fm_table_put(&map->known, &key, NULL);
     if (!known) {
         free(made.name);
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     }
     *index = known->object = (uint32_t)map->object_count;
     map->objects[map->object_count++] = made;
@@ -297,7 +299,7 @@ static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, con
 
 /* What lies in [low, high) belongs to this object. (The caller sees to it that nothing in it comes before.)
  */
-static void remember(fm_object_map *map, uint64_t low, uint64_t high, uint32_t index)
+static void remember_extent(fm_object_map *map, uint64_t low, uint64_t high, uint32_t index)
 {
     map->last_start = low;
     map->last_size = high - low;
@@ -313,7 +315,7 @@ static fm_found_piece *place_of_piece(fm_object_map *map, uint64_t address)
 static void remember_piece(fm_object_map *map, uint64_t address, uint64_t low, uint64_t high, uint32_t index)
 {
     const uint64_t piece = address >> FM_PIECE_SHIFT, begin = piece << FM_PIECE_SHIFT;
-    remember(map, low, high, index);
+    remember_extent(map, low, high, index);
     if (begin < low || high - begin < UINT64_C(1) << FM_PIECE_SHIFT) return;
     *place_of_piece(map, address) = (fm_found_piece){piece + 1, index};
     map->found_some = true;
@@ -359,7 +361,7 @@ static fm_status variable_at(fm_object_map *map, uint64_t address, const fm_addr
         found.address = start;
         found.size = size;
     }
-    fm_status status = intern(map, &found, name, index, error);
+    fm_status status = intern_object(map, &found, name, index, error);
     /* Only as far as the module's data goes: a block or stack elsewhere is not covered by a bad symbol. */
     uint64_t before = address - module->bias - start; /* so much of the variable, or gap, is before it */
     uint64_t low = before < address - range->low ? address - before : range->low;
@@ -381,7 +383,7 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
         /* A program may start threads as long as it runs: those that come late are counted together. */
         const uint32_t thread = range->value <= FM_STACKS_MOST ? range->value : 0;
         fm_counted_object stack = {.kind = FM_OBJECT_STACK, .number = thread};
-        fm_status status = intern(map, &stack, NULL, index, error);
+        fm_status status = intern_object(map, &stack, NULL, index, error);
         remember_piece(map, address, range->low, range->high, *index);
         return status;
     }
@@ -390,13 +392,13 @@ static fm_status find_object(fm_object_map *map, uint64_t address, uint32_t *ind
         fm_allocations *from = &map->by_context[block.context];
         if (from->object == 0) {
             fm_counted_object heap = {.kind = FM_OBJECT_HEAP, .number = block.context};
-            fm_status status = intern(map, &heap, NULL, &from->object, error);
+            fm_status status = intern_object(map, &heap, NULL, &from->object, error);
             if (status != FM_OK) return status;
         }
         *index = from->object;
         if (!fm_address_ranges_touch(&map->stacks, block.start, block.end) &&
             !fm_address_ranges_touch(&map->locals, block.start, block.end))
-            remember(map, block.start, block.end, *index);
+            remember_extent(map, block.start, block.end, *index);
         return FM_OK;
     }
     range = fm_address_ranges_find(&map->data, address);
@@ -417,7 +419,7 @@ static inline fm_status count_one(fm_object_map *map, uint64_t address, const fm
         if (status != FM_OK) return status;
     }
     if (fm_object_counts_add(&map->counts, index, late->tag, late->range & 255) != 0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     return FM_OK;
 }
 
@@ -471,7 +473,7 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
     }
     if (count > UINT32_MAX ||
         fm_array_reserve((void **)&map->order, &map->order_capacity, 2 * count, sizeof *map->order) != 0)
-        return fm_object_map_no_memory(error);
+        return no_object_memory(error);
     for (size_t i = 0; i < count; i++) map->order[i] = (uint64_t)late[i].index << 32 | i;
     const uint64_t *order = sort_by_index(map->order, map->order + count, count, largest);
     for (size_t i = 0; i < count && status == FM_OK; i++) {
