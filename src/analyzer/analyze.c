@@ -24,7 +24,7 @@
  * cuts them into blocks, and leaves out repeats (analyzer_prepare.c). With attribution, it gives them tags:
  * those of code sites, which are settled when all is fetched (site_share.h).
  *
- * A thread has the blocks of a whole stretch to hold: accesses that touch very many are not prepared, and so
+ * A thread has the blocks of a whole range to hold: accesses that touch very many are not prepared, and so
  * not for them.
  */
 
@@ -52,10 +52,10 @@ bool fm_analyzer_can_draw(const fm_analyzer *analyzer)
             (analyzer->threads <= FM_PREPARERS && !analyzer->attributing->late_sink));
 }
 
-static bool cut_claim(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool cut_claim(void *context, uint64_t wanted, fm_trace_range *range)
 {
     const cut_supply *self = context;
-    const bool claimed = self->supply->claim(self->supply->context, wanted, stretch);
+    const bool claimed = self->supply->claim(self->supply->context, wanted, range);
     const uint64_t left = self->supply->left(self->supply->context);
     if (self->listener && self->listener->progress && self->total > left)
         self->listener->progress(self->listener->context, self->total - left,
@@ -63,7 +63,7 @@ static bool cut_claim(void *context, uint64_t wanted, fm_stretch *stretch)
     return claimed;
 }
 
-static fm_status cut_fetch(void *context, unsigned worker, fm_stretch *stretch, fm_references *references,
+static fm_status cut_fetch(void *context, unsigned worker, fm_trace_range *range, fm_references *references,
                            uint64_t *repeats, fm_error *error)
 {
     const cut_supply *self = context;
@@ -72,14 +72,14 @@ static fm_status cut_fetch(void *context, unsigned worker, fm_stretch *stretch, 
     fm_prepared *prepared = &own->prepared;
     fm_batch batch;
     *repeats = 0;
-    fm_status status = self->supply->fetch(self->supply->context, worker, stretch, &batch, error);
+    fm_status status = self->supply->fetch(self->supply->context, worker, range, &batch, error);
     if (status != FM_OK) return status;
     batch = fm_analyzer_known(self->analyzer, &batch);
     const bool sites = self->sites && batch.site, blocks = !batch.size && self->analyzer->shift == 0;
     *references = (fm_references){.count = batch.count, .blocks = batch.address};
     if (batch.count > 0 && sites) {
         status = fm_site_share_tags(self->sites, worker, batch.site, batch.count,
-                                    stretch->reference - batch.count, own->tags, error);
+                                    range->reference - batch.count, own->tags, error);
         references->now = batch.tag = own->tags;
     }
     if (status != FM_OK || batch.count == 0 || (blocks && sites == tagged)) return status;

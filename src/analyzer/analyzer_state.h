@@ -100,11 +100,11 @@ enum {
     FM_LATE_BATCH = 65536, /* references after which late ones are reported at the latest */
 };
 
-/* From block `at` of the buffer on, up to the next stretch: blocks of consecutive references. */
-typedef struct fm_buffer_stretch {
+/* From block `at` of the buffer on, up to the next range: blocks of consecutive references. */
+typedef struct fm_buffer_range {
     uint32_t at;
     uint32_t reference; /* of the batch: of block `at` */
-} fm_buffer_stretch;
+} fm_buffer_range;
 
 /* What only attribution needs. */
 typedef struct fm_attributing {
@@ -119,8 +119,8 @@ typedef struct fm_attributing {
     pthread_mutex_t poured_lock;
     fm_pair_table poured;
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
-    size_t stretch_count;
-    fm_buffer_stretch stretches[FM_FEED_ROOM];
+    size_t range_count;
+    fm_buffer_range buffer_ranges[FM_FEED_ROOM];
 } fm_attributing;
 
 /* A part of what was prepared and given to be digested. */
