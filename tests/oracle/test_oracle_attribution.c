@@ -8,7 +8,7 @@
  */
 #include "case.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 
 #include "oracle/attribution_case.h"
 

@@ -8,8 +8,7 @@
  */
 #include "case.h"
 
-#include "cluster/parda_messages.h"
-#include "cluster/team_parda.h"
+#include "cluster/parda.h"
 #include "oracle/team_case.h"
 
 enum { TRACES = 200, TRACES_PER_LONG_ONE = 100 };

@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #include "case.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 #include "base/sha256.h"
 
 #include <inttypes.h>
