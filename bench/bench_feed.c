@@ -28,7 +28,7 @@
 
 #include "analyzer/prepared.h"
 #include "base/rounds.h"
-#include "engine/gpu/gpu_loader.h"
+#include "engine/gpu/gpu.h"
 #include "trace/supply.h"
 
 #include <fcntl.h>

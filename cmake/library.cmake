@@ -29,7 +29,7 @@ foreach(library fathom_static fathom_shared)
   target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
 endforeach()
 
-# The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact/exact_isa.c).
+# The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact/exact.c).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(src/engine/exact/exact_avx512.c PROPERTIES COMPILE_OPTIONS
                               "${FATHOM_KERNEL_OPTIMIZATION};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")

@@ -34,7 +34,6 @@ static __host__ __device__ inline uint32_t hp_swap(uint32_t *place, uint32_t was
 }
 
 extern "C" {
-#include "engine/hp_rda/hp_rda_plan.h"
 #include "engine/hp_rda/hp_rda_steps.h"
 }
 

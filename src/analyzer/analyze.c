@@ -75,7 +75,7 @@ static fm_status feed_in_turn(analysis *self, const fm_batch *batch, fm_error *e
     return status;
 }
 
-static void report(void *context, const fm_error *error)
+static void progress_report(void *context, const fm_error *error)
 {
     analysis *self = context;
     if (self->damages++ < self->reported) return; /* before it was begun anew */
@@ -92,7 +92,7 @@ static void show_progress(const analysis *self)
                            info.bytes_total ? (double)info.bytes_read / (double)info.bytes_total : -1);
 }
 
-static fm_status take(void *context, const fm_batch *given, fm_error *error)
+static fm_status batch_take(void *context, const fm_batch *given, fm_error *error)
 {
     analysis *self = context;
     fm_batch batch = *given;
@@ -114,7 +114,7 @@ static fm_status take(void *context, const fm_batch *given, fm_error *error)
     if (error) snprintf(error->path, sizeof error->path, "%s", fm_reader_name(self->reader));
     self->out_of_order = self->pipeline || self->rounds;
     self->ended = !self->out_of_order && self->options.damage;
-    if (self->ended) report(self, error);
+    if (self->ended) progress_report(self, error);
     return status;
 }
 
@@ -124,7 +124,7 @@ static fm_status take(void *context, const fm_batch *given, fm_error *error)
 static fm_status read_all(analysis *self, fm_error *error)
 {
     const fm_batch_taker taker = {
-        .context = self, .take = take, .damage = self->options.damage ? report : NULL};
+        .context = self, .take = batch_take, .damage = self->options.damage ? progress_report : NULL};
     fm_status status = fm_read_all(self->reader, &taker, error);
     if (self->ended) status = FM_OK;
     if (status == FM_OK && self->pipeline) {
@@ -162,7 +162,7 @@ static bool may_begin_anew(const analysis *self)
 
 /* Threads of the analyzer fetch for themselves; the reader then stands behind it. FM_E_UNSUPPORTED: they do
  * not, and nothing has happened. */
-static fm_status draw(analysis *self, fm_error *error)
+static fm_status analysis_draw(analysis *self, fm_error *error)
 {
     fm_analyzer *analyzer = self->analyzers[0];
     fm_supply supply;
@@ -211,12 +211,12 @@ static void stop_helpers(analysis *self)
     self->ends = NULL;
 }
 
-static fm_status analyze(analysis *self, fm_error *error)
+static fm_status analysis_run(analysis *self, fm_error *error)
 {
     fm_trace_info info;
     fm_reader_info(self->reader, &info);
     const bool anew = may_begin_anew(self), sizes = info.columns & FM_COLUMN_SIZE;
-    fm_status status = anew ? draw(self, error) : FM_E_UNSUPPORTED;
+    fm_status status = anew ? analysis_draw(self, error) : FM_E_UNSUPPORTED;
     if (status == FM_E_NOMEM) begin_alone(self);
     if (fm_status_is_damage(status) || status == FM_E_LIMIT || status == FM_E_NOMEM)
         return begin_anew(self, error);
@@ -247,7 +247,7 @@ fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, siz
     if (self.options.sites) self.tags = fm_calloc(FM_BATCH_MAX, sizeof *self.tags);
     if (self.analyzers && (self.tags || !self.options.sites)) {
         memcpy(self.analyzers, analyzers, count * sizeof(fm_analyzer *));
-        status = analyze(&self, error);
+        status = analysis_run(&self, error);
     } else {
         status = fm_fail_memory(error, FM_BATCH_MAX * sizeof *self.tags, "an analysis");
     }

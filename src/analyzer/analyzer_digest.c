@@ -16,7 +16,7 @@ bool fm_analyzer_can_digest(const fm_analyzer *analyzer)
            fm_analyzer_can_prepare(analyzer);
 }
 
-static fm_status start(const fm_analyzer *analyzer, fm_preparer *self, fm_error *error)
+static fm_status digester_start(const fm_analyzer *analyzer, fm_preparer *self, fm_error *error)
 {
     if (self->digester) return FM_OK;
     const fm_engine_options options = {
@@ -108,7 +108,7 @@ fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_er
     if (prepared->digested_by || prepared->count == 0) return FM_OK;
     fm_preparer *preparer;
     fm_status status = fm_analyzer_preparer(analyzer, prepared->preparer, &preparer, error);
-    if (status == FM_OK) status = start(analyzer, preparer, error);
+    if (status == FM_OK) status = digester_start(analyzer, preparer, error);
     if (status == FM_OK && analyzer->attributing) status = fm_preparer_start_pairs(analyzer, preparer, error);
     if (status == FM_OK && fm_array_reserve((void **)&prepared->place, &prepared->place_capacity,
                                             prepared->count, sizeof *prepared->place) != 0)

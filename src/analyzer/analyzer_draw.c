@@ -38,7 +38,7 @@ bool fm_analyzer_can_draw(const fm_analyzer *analyzer)
             (analyzer->threads <= FM_PREPARERS && !analyzer->attributing->late_sink));
 }
 
-static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool cut_claim(void *context, uint64_t wanted, fm_stretch *stretch)
 {
     const cut_supply *self = context;
     const bool claimed = self->supply->claim(self->supply->context, wanted, stretch);
@@ -49,8 +49,8 @@ static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
     return claimed;
 }
 
-static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_references *references,
-                       uint64_t *repeats, fm_error *error)
+static fm_status cut_fetch(void *context, unsigned worker, fm_stretch *stretch, fm_references *references,
+                           uint64_t *repeats, fm_error *error)
 {
     const cut_supply *self = context;
     const bool tagged = self->analyzer->attributing != NULL;
@@ -86,7 +86,7 @@ static uint64_t left_to_claim(const void *context)
 
 /* ---- beginning and end ---- */
 
-static void release(cut_supply *cut)
+static void cut_release(cut_supply *cut)
 {
     for (unsigned i = 0; cut->workers && i < cut->supply->workers; i++) {
         fm_prepared_free(&cut->workers[i].prepared);
@@ -96,7 +96,7 @@ static void release(cut_supply *cut)
     fm_site_share_destroy(cut->sites);
 }
 
-static fm_status start(cut_supply *cut, fm_site_index *sites, fm_error *error)
+static fm_status cut_start(cut_supply *cut, fm_site_index *sites, fm_error *error)
 {
     const unsigned workers = cut->supply->workers;
     cut->workers = fm_calloc(workers, sizeof *cut->workers);
@@ -137,12 +137,13 @@ fm_status fm_analyzer_draw(fm_analyzer *analyzer, const fm_supply *supply, const
     if (status != FM_OK) return status;
     cut_supply cut = {
         .analyzer = analyzer, .supply = supply, .listener = listener, .total = supply->left(supply->context)};
-    const fm_block_supply blocks = {.context = &cut, .claim = claim, .fetch = fetch, .left = left_to_claim};
+    const fm_block_supply blocks = {
+        .context = &cut, .claim = cut_claim, .fetch = cut_fetch, .left = left_to_claim};
     const fm_engine_results results = fm_analyzer_results(analyzer);
-    status = start(&cut, analyzer->attributing && listener ? listener->sites : NULL, error);
+    status = cut_start(&cut, analyzer->attributing && listener ? listener->sites : NULL, error);
     if (status == FM_OK) status = fm_tally_reserve(&analyzer->distances, 1, error);
     if (status == FM_OK) status = analyzer->ops->draw(analyzer->engine, &blocks, &results, error);
     if (status == FM_OK && cut.sites) status = settle_sites(&cut, error);
-    release(&cut);
+    cut_release(&cut);
     return status;
 }

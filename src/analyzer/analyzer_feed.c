@@ -45,7 +45,7 @@ static bool in_order(const fm_analyzer *self)
 }
 
 /* The pairs and late ones of references whose distances are known one by one. There is room. */
-static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32_t *tags, size_t count)
+static void attribute_run(fm_analyzer *self, const uint64_t *distances, const uint32_t *tags, size_t count)
 {
     enum { CHUNK = 512 };
     fm_attributing *attributing = self->attributing;
@@ -85,7 +85,7 @@ static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_
     if (self->sink) status = fm_analyzer_tell(self, run->blocks, self->run_distances, *done, note);
     if (status == FM_OK)
         status = fm_exact_tally_each(self->kernels, &self->distances, self->run_distances, *done, note);
-    if (status == FM_OK && attributing) attribute(self, self->run_distances, run->now, *done);
+    if (status == FM_OK && attributing) attribute_run(self, self->run_distances, run->now, *done);
     if (status == FM_OK && self->with_times)
         status = fm_exact_tally_each(self->kernels, &self->times, self->run_times, *done, note);
     return fed != FM_OK ? fed : status;
@@ -145,7 +145,7 @@ static fm_status count_pending(fm_analyzer *self, size_t from, size_t count, siz
 
 /* Counts the first `count` of the pending blocks; the others move up. On failure, what was promised
  * is counted all the same, and the rest is dropped: the caller hears of it. */
-static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
+static fm_status drain_pending(fm_analyzer *self, size_t count, fm_error *error)
 {
     size_t done = 0;
     if (count == 0) return FM_OK;
@@ -168,7 +168,7 @@ static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
 
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error)
 {
-    return drain(analyzer, analyzer->pending, error);
+    return drain_pending(analyzer, analyzer->pending, error);
 }
 
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
@@ -188,14 +188,14 @@ static bool late_wanted(const fm_analyzer *self)
  * might not be possible later. */
 static fm_status end_feed(fm_analyzer *self, fm_error *error)
 {
-    if (late_wanted(self)) return drain(self, self->pending, error);
+    if (late_wanted(self)) return drain_pending(self, self->pending, error);
     size_t whole = self->pending - self->pending % FM_PART;
-    fm_status status = drain(self, whole, error);
+    fm_status status = drain_pending(self, whole, error);
     if (status != FM_OK || self->pending == 0) return status;
     const bool can_wait = !in_order(self) && self->ops->can_take &&
                           self->ops->can_take(self->engine, self->pending, &self->distances) &&
                           (!self->attributing || fm_pairs_has_room(&self->attributing->pairs, FM_PART));
-    if (!can_wait) return drain(self, self->pending, error);
+    if (!can_wait) return drain_pending(self, self->pending, error);
     self->promised = self->pending;
     return FM_OK;
 }
@@ -252,7 +252,8 @@ static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, unsigned s
         if (self->attributing) status = put_tags(self, &cutter, count, error);
         if (status != FM_OK) break;
         self->pending += count;
-        status = cut != FM_OK || self->pending < FM_FEED_MOST ? cut : drain(self, FM_FEED_MOST, error);
+        status =
+            cut != FM_OK || self->pending < FM_FEED_MOST ? cut : drain_pending(self, FM_FEED_MOST, error);
     }
     fm_status ended = end_feed(self, status == FM_OK ? error : NULL);
     if (status == FM_OK) status = ended;
@@ -307,7 +308,7 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
             taken = count < room ? count : room;
             memcpy(analyzer->blocks + analyzer->pending, blocks, taken * sizeof *blocks);
             analyzer->pending += taken;
-            if (analyzer->pending == FM_PART) status = drain(analyzer, FM_PART, error);
+            if (analyzer->pending == FM_PART) status = drain_pending(analyzer, FM_PART, error);
         }
         blocks += taken;
         count -= taken;

@@ -26,7 +26,8 @@ static bool reserve_array(void *array, size_t *capacity, size_t needed, size_t e
     return fm_array_reserve((void **)array, capacity, needed, element_size) == 0;
 }
 
-static fm_status reserve(const fm_analyzer *analyzer, fm_prepared *prepared, uint64_t more, fm_error *error)
+static fm_status prepared_reserve(const fm_analyzer *analyzer, fm_prepared *prepared, uint64_t more,
+                                  fm_error *error)
 {
     bool done = more <= SIZE_MAX / 32 - prepared->count;
     const size_t needed = done ? prepared->count + (size_t)more + FM_CUT_ROOM : 0;
@@ -51,8 +52,8 @@ static fm_status count_pairs(const fm_analyzer *analyzer, fm_preparer *preparer,
     return status;
 }
 
-static fm_status cut(const fm_analyzer *analyzer, const fm_batch *batch, fm_preparer *preparer,
-                     fm_prepared *prepared, fm_error *error)
+static fm_status prepared_cut(const fm_analyzer *analyzer, const fm_batch *batch, fm_preparer *preparer,
+                              fm_prepared *prepared, fm_error *error)
 {
     fm_tagged_cut *tagged = preparer ? &preparer->cut : NULL;
     fm_block_cutter cutter = {.kernels = analyzer->kernels,
@@ -67,7 +68,7 @@ static fm_status cut(const fm_analyzer *analyzer, const fm_batch *batch, fm_prep
         const uint64_t left = fm_block_cutter_left(&cutter);
         size_t count;
         /* With tags, an access of those cut at a time may be to two blocks. */
-        status = reserve(analyzer, prepared, left + (tagged ? FM_TAGGED_CUT_MOST : 0), error);
+        status = prepared_reserve(analyzer, prepared, left + (tagged ? FM_TAGGED_CUT_MOST : 0), error);
         if (status != FM_OK) break;
         if (tagged) { /* wherever the arrays are now */
             tagged->blocks = prepared->blocks;
@@ -90,7 +91,7 @@ static fm_status cut_tagged(fm_analyzer *analyzer, const fm_batch *batch, fm_pre
     fm_preparer *preparer;
     fm_status status = fm_analyzer_preparer(analyzer, prepared->preparer, &preparer, error);
     if (status == FM_OK) status = fm_preparer_start_pairs(analyzer, preparer, error);
-    if (status == FM_OK) status = cut(analyzer, batch, preparer, prepared, error);
+    if (status == FM_OK) status = prepared_cut(analyzer, batch, preparer, prepared, error);
     return status == FM_OK ? fm_preparer_pour_pairs(analyzer, preparer, error) : status;
 }
 
@@ -121,7 +122,7 @@ fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_p
     if (too_long(analyzer, &known))
         return fm_fail(error, FM_E_LIMIT, NULL, "accesses to very many blocks are not prepared");
     return analyzer->attributing ? cut_tagged(analyzer, &known, prepared, error)
-                                 : cut(analyzer, &known, NULL, prepared, error);
+                                 : prepared_cut(analyzer, &known, NULL, prepared, error);
 }
 
 void fm_prepared_free(fm_prepared *prepared)

@@ -9,7 +9,6 @@
 #include "analyzer/prepared.h"
 #include "engine/engine.h"
 #include "engine/exact/exact_kernels.h"
-#include "engine/tally.h"
 
 #include <pthread.h>
 

@@ -75,8 +75,8 @@ static size_t cut_within(fm_block_cutter *cutter, size_t most, uint64_t *blocks,
 }
 
 /* Accesses in a row within one block each, or more of a long one. */
-static inline fm_status step(fm_block_cutter *cutter, uint64_t *blocks, size_t room, size_t *count,
-                             fm_error *error)
+static inline fm_status cutter_step(fm_block_cutter *cutter, uint64_t *blocks, size_t room, size_t *count,
+                                    fm_error *error)
 {
     fm_status status = FM_OK;
     /* Long ones often come together: kernels need not look for each. */
@@ -106,7 +106,7 @@ fm_status fm_block_cutter_next(fm_block_cutter *cutter, uint64_t *blocks, size_t
     if (cutter->tagged && cutter->next == 0) status = begin_long(cutter, error);
     do {
         size_t more = 0;
-        if (status == FM_OK) status = step(cutter, blocks + *count, room - *count, &more, error);
+        if (status == FM_OK) status = cutter_step(cutter, blocks + *count, room - *count, &more, error);
         *count += more;
     } while (status == FM_OK && !cutter->by_step && !cutter->tagged && *count < room &&
              fm_block_cutter_left(cutter) > 0);

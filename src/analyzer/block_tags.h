@@ -6,7 +6,7 @@
 #ifndef FATHOM_BLOCK_TAGS_H
 #define FATHOM_BLOCK_TAGS_H
 
-#include "engine/block_table.h"
+#include "engine/engine_tables.h"
 
 typedef struct fm_block_tags {
     fm_block_table table;

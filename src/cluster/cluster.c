@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
-#include "engine/tally_profile.h"
+#include "engine/engine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static fm_status feed_gathered(fm_gathering *self, fm_error *error)
     return count > 0 ? self->run->ops->feed(self->team, self->piece, self->blocks, count, error) : FM_OK;
 }
 
-static fm_status take(fm_gathering *self, const fm_batch *batch, fm_error *error)
+static fm_status gathering_take(fm_gathering *self, const fm_batch *batch, fm_error *error)
 {
     fm_batch whole = *batch;
     if (self->run->work->elements) whole.size = NULL;
@@ -96,7 +96,8 @@ fm_status fm_cluster_feed(void *gatherings, const fm_batch *batch, fm_error *err
 {
     fm_gathering *all = gatherings;
     fm_status status = FM_OK;
-    for (size_t i = 0; i < all->run->count && status == FM_OK; i++) status = take(&all[i], batch, error);
+    for (size_t i = 0; i < all->run->count && status == FM_OK; i++)
+        status = gathering_take(&all[i], batch, error);
     return status;
 }
 
@@ -216,8 +217,8 @@ static fm_status look_inside(const fm_cluster_work *work, seen_trace *seen, fm_r
  * Whether every rank reads for itself, and the granularity where none was given. *reader: opened by rank 0
  * where it reads for all.
  */
-static fm_status agree(fm_cluster_run *run, fm_reader **reader, bool *together, bool *memory_addresses,
-                       fm_error *error)
+static fm_status ranks_agree(fm_cluster_run *run, fm_reader **reader, bool *together, bool *memory_addresses,
+                             fm_error *error)
 {
     static const uint64_t usual[] = {0, 64, 1, 1};
     fm_transport *transport = run->transport;
@@ -320,8 +321,8 @@ static fm_status find_engine(const char *name, const fm_team_ops **ops, fm_error
     return fm_fail(error, FM_E_ARGUMENT, NULL, "the engine '%s' does not work on several ranks", name);
 }
 
-static fm_status analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
-                         bool *memory_addresses, fm_error *error)
+static fm_status cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles,
+                                 bool *memory_addresses, fm_error *error)
 {
     fm_cluster_run run = {.transport = cluster->transport,
                           .work = work,
@@ -340,7 +341,7 @@ static fm_status analyze(fm_cluster *cluster, const fm_cluster_work *work, fm_pr
     if (!run.kernels)
         return fm_fail(error, FM_E_UNSUPPORTED, NULL, "this machine cannot run the instruction set '%s'",
                        work->isa ? work->isa : "");
-    status = agree(&run, &reader, &together, memory_addresses, error);
+    status = ranks_agree(&run, &reader, &together, memory_addresses, error);
     if (status == FM_OK) status = fm_rounds_create(&run.threads, work->threads, error);
     if (status == FM_OK) status = feed_teams(&run, together, &reader, error);
     for (size_t i = 0; i < run.count && status == FM_OK; i++)
@@ -371,5 +372,5 @@ fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *g
     if (work.threads == 0) work.threads = 1;
     work.reading = &reading;
     if (work.listener) work.listener = &listener;
-    return analyze(cluster, &work, profiles, memory_addresses, error);
+    return cluster_analyze(cluster, &work, profiles, memory_addresses, error);
 }

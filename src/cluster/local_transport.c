@@ -43,7 +43,7 @@ static fm_status others_failed(const fm_local_cluster *cluster, fm_error *error)
 }
 
 /* Under the lock. */
-static void post(local_rank *self, uint32_t to, const void *data, size_t bytes)
+static void letter_post(local_rank *self, uint32_t to, const void *data, size_t bytes)
 {
     fm_local_cluster *cluster = self->cluster;
     cluster->boxes[(size_t)self->transport.rank * cluster->size + to] =
@@ -51,13 +51,13 @@ static void post(local_rank *self, uint32_t to, const void *data, size_t bytes)
     pthread_cond_signal(&cluster->ranks[to].changed);
 }
 
-static bool taken(const local_rank *self, uint32_t to)
+static bool letter_taken(const local_rank *self, uint32_t to)
 {
     return !self->cluster->boxes[(size_t)self->transport.rank * self->cluster->size + to].full;
 }
 
 /* After a failure: a letter that is being copied must stay where it is until that is done. */
-static void withdraw(local_rank *self, uint32_t to)
+static void letter_withdraw(local_rank *self, uint32_t to)
 {
     fm_local_cluster *cluster = self->cluster;
     const letter *box = &cluster->boxes[(size_t)self->transport.rank * cluster->size + to];
@@ -65,7 +65,7 @@ static void withdraw(local_rank *self, uint32_t to)
 }
 
 /* Takes a letter, if one is there. The lock is not held while it is copied. */
-static bool take(local_rank *self, uint32_t from, void *data, size_t bytes)
+static bool letter_take(local_rank *self, uint32_t from, void *data, size_t bytes)
 {
     fm_local_cluster *cluster = self->cluster;
     letter *box = &cluster->boxes[(size_t)from * cluster->size + self->transport.rank];
@@ -81,8 +81,8 @@ static bool take(local_rank *self, uint32_t from, void *data, size_t bytes)
     return true;
 }
 
-static fm_status exchange(fm_transport *transport, uint32_t to, const void *out, size_t out_bytes,
-                          uint32_t from, void *in, size_t in_bytes, fm_error *error)
+static fm_status local_exchange(fm_transport *transport, uint32_t to, const void *out, size_t out_bytes,
+                                uint32_t from, void *in, size_t in_bytes, fm_error *error)
 {
     local_rank *self = (local_rank *)transport;
     fm_local_cluster *cluster = self->cluster;
@@ -95,55 +95,58 @@ static fm_status exchange(fm_transport *transport, uint32_t to, const void *out,
         }
     }
     pthread_mutex_lock(&cluster->lock);
-    if (sending) post(self, to, out, out_bytes);
+    if (sending) letter_post(self, to, out, out_bytes);
     while ((sending || receiving) && !cluster->failed) {
-        if (receiving && take(self, from, in, in_bytes)) receiving = false;
-        if (sending && taken(self, to)) sending = false;
+        if (receiving && letter_take(self, from, in, in_bytes)) receiving = false;
+        if (sending && letter_taken(self, to)) sending = false;
         if ((sending || receiving) && !cluster->failed) pthread_cond_wait(&self->changed, &cluster->lock);
     }
-    if (sending) withdraw(self, to);
+    if (sending) letter_withdraw(self, to);
     fm_status status = cluster->failed ? others_failed(cluster, error) : FM_OK;
     pthread_mutex_unlock(&cluster->lock);
     return status;
 }
 
-static fm_status send(fm_transport *transport, uint32_t to, const void *data, size_t bytes, fm_error *error)
+static fm_status local_send(fm_transport *transport, uint32_t to, const void *data, size_t bytes,
+                            fm_error *error)
 {
     local_rank *self = (local_rank *)transport;
     fm_local_cluster *cluster = self->cluster;
     pthread_mutex_lock(&cluster->lock);
-    if (!cluster->failed) post(self, to, data, bytes);
-    while (!cluster->failed && !taken(self, to)) pthread_cond_wait(&self->changed, &cluster->lock);
-    withdraw(self, to);
+    if (!cluster->failed) letter_post(self, to, data, bytes);
+    while (!cluster->failed && !letter_taken(self, to)) pthread_cond_wait(&self->changed, &cluster->lock);
+    letter_withdraw(self, to);
     fm_status status = cluster->failed ? others_failed(cluster, error) : FM_OK;
     pthread_mutex_unlock(&cluster->lock);
     return status;
 }
 
-static fm_status receive(fm_transport *transport, uint32_t from, void *data, size_t bytes, fm_error *error)
+static fm_status local_receive(fm_transport *transport, uint32_t from, void *data, size_t bytes,
+                               fm_error *error)
 {
     local_rank *self = (local_rank *)transport;
     fm_local_cluster *cluster = self->cluster;
     pthread_mutex_lock(&cluster->lock);
-    while (!cluster->failed && !take(self, from, data, bytes))
+    while (!cluster->failed && !letter_take(self, from, data, bytes))
         pthread_cond_wait(&self->changed, &cluster->lock);
     fm_status status = cluster->failed ? others_failed(cluster, error) : FM_OK;
     pthread_mutex_unlock(&cluster->lock);
     return status;
 }
 
-static fm_status gather(fm_transport *transport, const void *mine, size_t bytes, void *all, fm_error *error)
+static fm_status local_gather(fm_transport *transport, const void *mine, size_t bytes, void *all,
+                              fm_error *error)
 {
     const uint32_t size = transport->size, rank = transport->rank;
     fm_status status = FM_OK;
     for (uint32_t round = 0; round < size && status == FM_OK; round++) {
         const uint32_t to = (rank + round) % size, from = (rank + size - round) % size;
-        status = exchange(transport, to, mine, bytes, from, (char *)all + from * bytes, bytes, error);
+        status = local_exchange(transport, to, mine, bytes, from, (char *)all + from * bytes, bytes, error);
     }
     return status;
 }
 
-static void fail(fm_transport *transport, const fm_error *error)
+static void local_fail(fm_transport *transport, const fm_error *error)
 {
     local_rank *self = (local_rank *)transport;
     fm_local_cluster *cluster = self->cluster;
@@ -156,7 +159,7 @@ static void fail(fm_transport *transport, const fm_error *error)
     pthread_mutex_unlock(&cluster->lock);
 }
 
-static void stay(fm_transport *transport)
+static void local_stay(fm_transport *transport)
 {
     (void)transport; /* the cluster owns its ranks */
 }
@@ -184,12 +187,12 @@ fm_status fm_local_cluster_create(fm_local_cluster **cluster, uint32_t size, fm_
         rank->cluster = self;
         rank->transport = (fm_transport){.rank = i,
                                          .size = size,
-                                         .send = send,
-                                         .receive = receive,
-                                         .exchange = exchange,
-                                         .gather = gather,
-                                         .fail = fail,
-                                         .close = stay};
+                                         .send = local_send,
+                                         .receive = local_receive,
+                                         .exchange = local_exchange,
+                                         .gather = local_gather,
+                                         .fail = local_fail,
+                                         .close = local_stay};
         pthread_cond_init(&rank->changed, NULL);
     }
     *cluster = self;

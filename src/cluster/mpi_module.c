@@ -21,7 +21,7 @@ static const known_mpi known[] = {
 enum { KNOWN = sizeof known / sizeof *known };
 
 /* The one that started this process; NULL: none did. */
-static const known_mpi *announced(void)
+static const known_mpi *mpi_announced(void)
 {
     for (size_t i = 0; i < KNOWN; i++)
         for (size_t s = 0; s < 3 && known[i].signs[s]; s++)
@@ -29,7 +29,7 @@ static const known_mpi *announced(void)
     return NULL;
 }
 
-static fm_status missing(const known_mpi *mpi, fm_error *error)
+static fm_status mpi_missing(const known_mpi *mpi, fm_error *error)
 {
     if (!mpi)
         return fm_fail(error, FM_E_UNSUPPORTED, NULL,
@@ -42,7 +42,7 @@ static fm_status missing(const known_mpi *mpi, fm_error *error)
         mpi->name, mpi->package);
 }
 
-static fm_status load(const char *path, fm_transport **transport, fm_error *error)
+static fm_status mpi_load(const char *path, fm_transport **transport, fm_error *error)
 {
     /* Global: parts that Open MPI loads by itself look for its symbols. */
     const fm_mpi_module *module = fm_part_load(path, FM_MPI_SYMBOL, FM_MPI_INTERFACE, true, error);
@@ -55,10 +55,10 @@ static fm_status load(const char *path, fm_transport **transport, fm_error *erro
 fm_status fm_mpi_join(fm_transport **transport, fm_error *error)
 {
     char path[PATH_MAX];
-    const known_mpi *started = announced();
+    const known_mpi *started = mpi_announced();
     *transport = NULL;
     for (size_t i = 0; i < KNOWN; i++)
         if ((!started || started == &known[i]) && fm_part_find(NULL, known[i].file, path, sizeof path))
-            return load(path, transport, error);
-    return missing(started, error);
+            return mpi_load(path, transport, error);
+    return mpi_missing(started, error);
 }

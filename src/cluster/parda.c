@@ -20,7 +20,7 @@
 #include "cluster/parda.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static fm_status tell_limit(const fm_engine *parda, fm_status status, fm_error *
 
 /* ---- in order ---- */
 
-static fm_status lose(fm_engine *parda, fm_status status, const fm_error *reason, fm_error *error)
+static fm_status parda_lose(fm_engine *parda, fm_status status, const fm_error *reason, fm_error *error)
 {
     parda->lost = true;
     parda->reason = *reason;
@@ -95,10 +95,10 @@ static fm_status hand_over(fm_engine *parda, fm_error *error)
 static fm_status go_in_order(fm_engine *parda, fm_error *error)
 {
     fm_error reason;
-    if (parda->lost) return lose(parda, parda->reason.status, &parda->reason, error);
+    if (parda->lost) return parda_lose(parda, parda->reason.status, &parda->reason, error);
     if (parda->ordered) return FM_OK;
     fm_status status = parda->ranks ? hand_over(parda, &reason) : FM_OK;
-    if (status != FM_OK) return lose(parda, status, &reason, error);
+    if (status != FM_OK) return parda_lose(parda, status, &reason, error);
     parda->forgot = parda->ranks && fm_parda_ranks_forgot(parda->ranks);
     fm_parda_ranks_destroy(parda->ranks);
     parda->ranks = NULL;
@@ -154,13 +154,13 @@ static fm_status parda_count(fm_engine *parda, const fm_references *references,
     fm_error reason;
     fm_status status = FM_OK;
     *done = 0;
-    if (parda->lost) return lose(parda, parda->reason.status, &parda->reason, error);
+    if (parda->lost) return parda_lose(parda, parda->reason.status, &parda->reason, error);
     if (parda->ordered) return count_in_order(parda, references, results->distances, done, error);
     if (!parda->ranks) status = start_ranks(parda, results->distances->bins, error);
     if (status != FM_OK) return status;
     status = fm_parda_ranks_feed(parda->ranks, references->blocks, references->count, &reason);
     note_peak(parda);
-    if (status != FM_OK) return lose(parda, status, &reason, error);
+    if (status != FM_OK) return parda_lose(parda, status, &reason, error);
     *done = references->count;
     return FM_OK;
 }
@@ -169,10 +169,10 @@ static fm_status parda_catch_up(fm_engine *parda, const fm_engine_results *resul
 {
     fm_error reason;
     fm_status status = FM_OK;
-    if (parda->lost) return lose(parda, parda->reason.status, &parda->reason, error);
+    if (parda->lost) return parda_lose(parda, parda->reason.status, &parda->reason, error);
     if (parda->ranks) status = fm_parda_ranks_catch_up(parda->ranks, &parda->counted, &reason);
     note_peak(parda);
-    if (status != FM_OK) return lose(parda, status, &reason, error);
+    if (status != FM_OK) return parda_lose(parda, status, &reason, error);
     return parda->counted.counts ? fm_tally_move(results->distances, &parda->counted, error) : FM_OK;
 }
 

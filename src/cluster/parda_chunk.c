@@ -65,7 +65,7 @@ static fm_status note_infinity(fm_parda_chunk *chunk, uint64_t block, fm_error *
 }
 
 /* A reference to a block that is not held. */
-static fm_status miss(fm_parda_chunk *chunk, uint64_t block, uint32_t hash, fm_error *error)
+static fm_status chunk_miss(fm_parda_chunk *chunk, uint64_t block, uint32_t hash, fm_error *error)
 {
     fm_block_tree *blocks = &chunk->blocks;
     const bool full = chunk->bound && blocks->count >= chunk->bound;
@@ -96,7 +96,7 @@ fm_status fm_parda_chunk_feed(fm_parda_chunk *chunk, const uint64_t *blocks, siz
             if (x != SPLAY_NONE)
                 distances[hits++] = fm_block_tree_touch(held, x);
             else
-                status = miss(chunk, blocks[i], hash, error);
+                status = chunk_miss(chunk, blocks[i], hash, error);
             held->time++;
         }
         if (status == FM_OK) status = fm_tally_add(&chunk->tally, distances, hits, error);

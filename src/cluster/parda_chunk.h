@@ -22,8 +22,8 @@
 #define FATHOM_CLUSTER_PARDA_CHUNK_H
 
 #include "engine/baseline/block_tree.h"
-#include "engine/seen_set.h"
-#include "engine/tally.h"
+#include "engine/engine.h"
+#include "engine/engine_tables.h"
 
 typedef struct fm_parda_chunk {
     fm_block_tree blocks;

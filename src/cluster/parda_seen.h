@@ -4,7 +4,7 @@
  * all chunks of all ranks are united.
  *
  * The paper needs no such sets, as it does not tell first touches from blocks that come back beyond the
- * bound. Here the two are told apart exactly as by one engine (engine/seen_set.h): the first fm_seen_limit
+ * bound. Here the two are told apart exactly as by one engine (engine/engine_tables.h): the first fm_seen_limit
  * distinct blocks of the trace are cold, whatever their order, so that their number is all that is to be
  * found.
  */

@@ -28,7 +28,7 @@ struct fm_rank_threads {
     rank_thread threads[]; /* of the ranks from 1 on */
 };
 
-static void *work(void *argument)
+static void *rank_work(void *argument)
 {
     const rank_thread *self = argument;
     fm_rank_threads *all = self->all;
@@ -47,13 +47,13 @@ static void *work(void *argument)
     return NULL;
 }
 
-static int start(fm_rank_threads *all, uint32_t ranks)
+static int ranks_start(fm_rank_threads *all, uint32_t ranks)
 {
     int cause = 0;
     while (all->started + 1 < ranks && cause == 0) {
         rank_thread *next = &all->threads[all->started];
         *next = (rank_thread){.all = all, .rank = all->started + 1};
-        cause = fm_thread_start(&next->thread, work, next);
+        cause = fm_thread_start(&next->thread, rank_work, next);
         if (cause == 0) all->started++;
     }
     return cause;
@@ -68,7 +68,7 @@ fm_status fm_rank_threads_create(fm_rank_threads **threads, uint32_t ranks, fm_e
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->begun, NULL);
     pthread_cond_init(&all->ended, NULL);
-    const int cause = start(all, ranks);
+    const int cause = ranks_start(all, ranks);
     if (cause) {
         fm_rank_threads_destroy(all);
         return fm_fail(error, FM_E_NOMEM, NULL, "cannot start a thread: %s", strerror(cause));

@@ -15,7 +15,7 @@
 #define FATHOM_CLUSTER_TEAM_H
 
 #include "cluster/transport.h"
-#include "engine/tally.h"
+#include "engine/engine.h"
 
 typedef struct fm_team_options {
     uint64_t bound; /* 0: none */

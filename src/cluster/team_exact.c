@@ -85,7 +85,7 @@ static fm_status team_finish(fm_team *team, fm_tally *tally, fm_team_result *res
     if (status == FM_OK) status = fm_team_sum_tallies(team->transport, &team->tally, error);
     if (status != FM_OK) return status;
     *result = (fm_team_result){.distinct = numbers[0], .cold_known = numbers[1] == 0};
-    if (team->seen && (numbers[0] > fm_seen_limit || numbers[1] > 0)) { /* as seen_set.h says */
+    if (team->seen && (numbers[0] > fm_seen_limit || numbers[1] > 0)) { /* as engine_tables.h says */
         result->distinct = fm_seen_limit;
         result->cold_known = false;
     }

@@ -24,9 +24,8 @@
 #define FATHOM_CLUSTER_TEAM_EXACT_H
 
 #include "cluster/team.h"
-#include "engine/block_table.h"
-#include "engine/exact/exact_ends.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
+#include "engine/exact/exact_kernels.h"
 
 /* What one thread of this rank feeds. */
 typedef struct fm_team_piece {

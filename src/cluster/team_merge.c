@@ -169,7 +169,7 @@ static uint64_t old_position(fm_team *team, const sent_block *sent)
 }
 
 /* Answers to all ranks, in the order of their questions. *in_begin becomes that of the answers. */
-static fm_status answer(phase_merge *at, const sent_block *in, uint64_t **answers, fm_error *error)
+static fm_status answer_questions(phase_merge *at, const sent_block *in, uint64_t **answers, fm_error *error)
 {
     fm_team *team = at->team;
     const uint64_t count = at->in_begin[at->size];
@@ -206,7 +206,7 @@ static fm_status ask_for_positions(phase_merge *at, fm_error *error)
     if (status == FM_OK)
         status = fm_transport_exchange_all(transport, sizeof *out, out, at->begin, &in, at->in_begin, error);
     free(out);
-    if (status == FM_OK) status = answer(at, in, &answers, error);
+    if (status == FM_OK) status = answer_questions(at, in, &answers, error);
     free(in);
     if (status == FM_OK)
         status = fm_transport_exchange_all(transport, sizeof *answers, answers, at->in_begin, &replies,
@@ -357,7 +357,7 @@ typedef struct renumbering {
     uint64_t dropped;       /* positions below this go, once they are dense */
 } renumbering;
 
-static uint64_t renumber(void *context, uint64_t key, uint64_t value, uint64_t time)
+static uint64_t renumber_block(void *context, uint64_t key, uint64_t value, uint64_t time)
 {
     const renumbering *all = context;
     (void)key;
@@ -399,7 +399,7 @@ static fm_status make_dense(phase_merge *at, fm_error *error)
         }
         const uint64_t live = at->positions - left;
         renumbering all = {bits, before, bound && live > bound ? live - bound : 0};
-        fm_block_table_filter(&team->blocks, renumber, &all);
+        fm_block_table_filter(&team->blocks, renumber_block, &all);
         team->held = live - all.dropped;
     }
     free(bits);

@@ -67,6 +67,7 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
     if (options->no_loads && options->no_stores)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "neither loads nor stores: nothing is left to collect");
     fm_collection *self = fm_calloc(1, sizeof *self);
+    if (self) self->process_table = FM_TABLE(fm_known_process, index);
     if (!self) return fm_fail_memory(error, sizeof *self, "the collection");
     bool failed = false;
     self->options = *options;
@@ -322,7 +323,7 @@ void fm_collection_close(fm_collection *collection)
     fm_watch_end(&collection->watch);
     for (size_t i = 0; i < collection->process_count; i++) fm_process_destroy(collection->processes[i]);
     free(collection->processes);
-    fm_key_table_clear(&collection->process_table);
+    fm_table_clear(&collection->process_table);
     fm_decoder_destroy(collection->decoder);
     fm_receiver_destroy(collection->receiver);
     free((char *)(uintptr_t)collection->options.parts);

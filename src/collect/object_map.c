@@ -35,6 +35,7 @@ fm_status fm_object_map_create(fm_object_map **map, fm_error *error)
         free(made);
         return fm_object_map_no_memory(error);
     }
+    made->known = FM_TABLE(fm_known_object, object);
     made->objects[0] = (fm_counted_object){.kind = FM_OBJECT_OTHER};
     made->object_count = 1;
     *map = made;
@@ -57,7 +58,7 @@ void fm_object_map_destroy(fm_object_map *map)
     free(map->modules);
     free(map->by_context);
     free(map->objects);
-    fm_key_table_clear(&map->known);
+    fm_table_clear(&map->known);
     fm_object_counts_clear(&map->counts);
     free(map->order);
     free(map);
@@ -120,7 +121,7 @@ uint64_t fm_object_map_memory(const fm_object_map *map)
     return sizeof *map + map->queue_capacity * sizeof *map->queue + fm_heap_tree_memory(&map->heap) +
            (map->stacks.capacity + map->data.capacity + map->locals.capacity) * sizeof(fm_address_range) +
            map->module_capacity * sizeof *map->modules + map->context_capacity * sizeof *map->by_context +
-           map->object_capacity * sizeof *map->objects + map->known.slot_count * (sizeof(fm_key) + 8) +
+           map->object_capacity * sizeof *map->objects + fm_table_memory(&map->known) +
            map->counts.slot_count * sizeof *map->counts.slots + map->order_capacity * sizeof *map->order;
 }
 
@@ -274,9 +275,9 @@ static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, con
                         uint32_t *index, fm_error *error)
 {
     fm_key key = {(uint64_t)wanted->kind, wanted->number, wanted->address};
-    *index = fm_key_table_find(&map->known, key);
-    if (*index != FM_KEY_NONE) return FM_OK;
-    *index = 0;
+    fm_known_object *known = fm_table_find(&map->known, &key);
+    *index = known ? known->object : 0;
+    if (known) return FM_OK;
     if (map->object_count >= FM_OBJECTS_MOST) return FM_OK;
     if (fm_array_reserve((void **)&map->objects, &map->object_capacity, map->object_count + 1,
                          sizeof *map->objects) != 0)
@@ -284,11 +285,12 @@ static fm_status intern(fm_object_map *map, const fm_counted_object *wanted, con
     fm_counted_object made = *wanted;
     made.name = name ? strdup(name) : NULL;
     if (name && !made.name) return fm_object_map_no_memory(error);
-    if (fm_key_table_add(&map->known, key, (uint32_t)map->object_count) == FM_KEY_NONE) {
+    known = fm_table_put(&map->known, &key, NULL);
+    if (!known) {
         free(made.name);
         return fm_object_map_no_memory(error);
     }
-    *index = (uint32_t)map->object_count;
+    *index = known->object = (uint32_t)map->object_count;
     map->objects[map->object_count++] = made;
     return FM_OK;
 }

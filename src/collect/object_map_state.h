@@ -3,7 +3,7 @@
 #ifndef FATHOM_COLLECT_OBJECT_MAP_STATE_H
 #define FATHOM_COLLECT_OBJECT_MAP_STATE_H
 
-#include "base/key_table.h"
+#include "base/table.h"
 #include "collect/address_ranges.h"
 #include "collect/heap_tree.h"
 #include "collect/object_counts.h"
@@ -61,6 +61,11 @@ typedef struct fm_found_piece {
     uint32_t object;
 } fm_found_piece;
 
+typedef struct fm_known_object {
+    fm_key key; /* kind, number, address */
+    uint32_t object;
+} fm_known_object;
+
 struct fm_object_map {
     fm_object_event *queue; /* those from `done` on wait */
     size_t done, queued, queue_capacity;
@@ -73,7 +78,7 @@ struct fm_object_map {
     size_t context_count, context_capacity;
     fm_counted_object *objects; /* objects[0]: OTHER */
     size_t object_count, object_capacity;
-    fm_key_table known; /* kind, number, address to object */
+    fm_table known; /* fm_known_object */
     fm_object_counts counts;
     uint64_t last_start, last_size; /* where the last late reference fell into; size 0: nowhere */
     uint32_t last_object;

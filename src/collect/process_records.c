@@ -16,8 +16,8 @@
 
 static fm_process *find(const fm_collection *collection, fm_key key)
 {
-    uint32_t index = fm_key_table_find(&collection->process_table, key);
-    return index == FM_KEY_NONE ? NULL : collection->processes[index];
+    const fm_known_process *known = fm_table_find(&collection->process_table, &key);
+    return known ? collection->processes[known->index] : NULL;
 }
 
 /* Keys of the table: by serial number, and by pid, which several may have, one after the other. */
@@ -36,14 +36,20 @@ fm_process *fm_process_with_pid(const fm_collection *collection, uint64_t pid, u
     return find(collection, pid_key(pid, n));
 }
 
+static bool know(fm_collection *collection, fm_key key, uint32_t index)
+{
+    fm_known_process *known = fm_table_put(&collection->process_table, &key, NULL);
+    if (known) known->index = index;
+    return known;
+}
+
 static fm_status add(fm_collection *collection, fm_process *process, fm_error *error)
 {
     uint32_t n = 0, pid = process->watched.pid, index = (uint32_t)collection->process_count;
     while (fm_process_with_pid(collection, pid, n)) n++;
     if (fm_array_reserve((void **)&collection->processes, &collection->process_capacity, (size_t)index + 1,
                          sizeof(fm_process *)) != 0 ||
-        fm_key_table_add(&collection->process_table, serial_key(process->serial), index) == FM_KEY_NONE ||
-        fm_key_table_add(&collection->process_table, pid_key(pid, n), index) == FM_KEY_NONE) {
+        !know(collection, serial_key(process->serial), index) || !know(collection, pid_key(pid, n), index)) {
         fm_process_destroy(process);
         return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process");
     }

@@ -28,7 +28,7 @@
 enum { EXACT_BYTES_A_BLOCK = 100, EXACT_BYTES_TO_START = 8 << 20 };
 /* The samples' part of the memory: a quarter, but no more than brings anything. */
 enum { SAMPLED_MOST = 64 << 20, SAMPLED_SHARE = 4 };
-/* Of that: half for the exact small distances, the rest for samples, by what block_sample.h says of a block.
+/* Of that: half for the exact small distances, the rest for samples, by what sampled.h says of a block.
  */
 enum { HASHES = 4, SAMPLES_LEAST = 256, SAMPLE_BYTES_A_BLOCK = 44, SAMPLES_BASE = 512 << 10 };
 

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW = 200000000 };                              /* accesses that are walked over */
 static const uint64_t most_blocks = UINT64_C(1) << 26; /* of a cache that is simulated */
 
 typedef struct simulated {
@@ -93,10 +92,9 @@ static bool few_accesses(const fm_region *region, const fm_static_options *optio
 {
     fm_region_counts *counts;
     if (fm_region_count(region, options->limit_seconds / 4, &counts, NULL) != FM_OK) return false;
-    const unsigned long long loads = strtoull(counts->loads, NULL, 10),
-                             stores = strtoull(counts->stores, NULL, 10);
+    const bool few = fm_counted_accesses(counts) <= FM_FEW_ACCESSES;
     fm_region_counts_destroy(counts);
-    return loads <= FEW && stores <= FEW - loads;
+    return few;
 }
 
 static const char *certainty_of(const fm_profile *profile)
@@ -116,6 +114,7 @@ static fm_status work_out(const fm_region *region, const fm_static_options *opti
     how.bins = FM_BINS_EXACT;
     how.edges = NULL;
     how.pairs = NULL;
+    how.walk = NULL;
     how.limit_seconds = seconds;
     fm_status status = fm_region_profile(region, &how, &profile, error);
     if (status != FM_OK) return status;

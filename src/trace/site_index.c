@@ -9,12 +9,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <fathom/attribution.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_BITS = 14, CACHE = 1 << CACHE_BITS, FIRST_SLOTS = 1 << 12 };
+enum { CACHE_BITS = 14, CACHE = 1 << CACHE_BITS };
 
 typedef struct cached {
     uint64_t site;
@@ -23,21 +24,12 @@ typedef struct cached {
 
 struct fm_site_index {
     cached cache[CACHE];
-    uint64_t *sites; /* of tag t at t - 1; half as many as there are slots */
-    size_t count;
-    uint32_t *slots; /* tags; 0: empty */
-    size_t slot_count;
+    fm_table sites; /* addresses; of tag t at t - 1 */
 };
 
 static inline size_t cache_place(uint64_t site)
 {
     return (size_t)(site ^ site >> CACHE_BITS) & (CACHE - 1);
-}
-
-static inline size_t slot_place(uint64_t site, size_t slots)
-{
-    uint64_t mixed = (site ^ site >> 32) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(mixed >> 32) & (slots - 1);
 }
 
 /* Every site is a valid one, so an empty place holds one that belongs elsewhere. */
@@ -51,13 +43,7 @@ fm_status fm_site_index_create(fm_site_index **index_out, fm_error *error)
     *index_out = NULL;
     fm_site_index *index = fm_pages_allocate(sizeof *index);
     if (!index) return fm_fail_memory(error, sizeof *index, "the table of code sites");
-    index->slots = fm_pages_allocate(FIRST_SLOTS * sizeof *index->slots);
-    index->sites = fm_pages_allocate(FIRST_SLOTS / 2 * sizeof *index->sites);
-    index->slot_count = FIRST_SLOTS;
-    if (!index->slots || !index->sites) {
-        fm_site_index_destroy(index);
-        return fm_fail_memory(error, FIRST_SLOTS * sizeof(uint32_t), "the table of code sites");
-    }
+    index->sites = FM_TABLE_OF(uint64_t);
     empty_cache(index);
     *index_out = index;
     return FM_OK;
@@ -66,51 +52,20 @@ fm_status fm_site_index_create(fm_site_index **index_out, fm_error *error)
 void fm_site_index_destroy(fm_site_index *index)
 {
     if (!index) return;
-    fm_pages_free(index->sites, index->slot_count / 2 * sizeof *index->sites);
-    fm_pages_free(index->slots, index->slot_count * sizeof *index->slots);
+    fm_table_clear(&index->sites);
     fm_pages_free(index, sizeof *index);
 }
 
-/* Where the site is among the slots, or the empty one where it belongs. */
-static uint32_t *find_slot(const fm_site_index *index, uint64_t site)
-{
-    size_t at = slot_place(site, index->slot_count);
-    while (index->slots[at] && index->sites[index->slots[at] - 1] != site)
-        at = (at + 1) & (index->slot_count - 1);
-    return &index->slots[at];
-}
-
-static fm_status grow(fm_site_index *index, fm_error *error)
-{
-    size_t old = index->slot_count, wanted = old * 2;
-    uint32_t *slots = fm_pages_allocate(wanted * sizeof *slots);
-    if (!slots) return fm_fail_memory(error, wanted * sizeof *slots, "the table of code sites");
-    uint64_t *sites = fm_pages_resize(index->sites, old / 2 * sizeof *sites, wanted / 2 * sizeof *sites);
-    if (!sites) {
-        fm_pages_free(slots, wanted * sizeof *slots);
-        return fm_fail_memory(error, wanted / 2 * sizeof *sites, "the table of code sites");
-    }
-    fm_pages_free(index->slots, old * sizeof *slots);
-    index->slots = slots;
-    index->sites = sites;
-    index->slot_count = wanted;
-    for (size_t t = 0; t < index->count; t++) *find_slot(index, sites[t]) = (uint32_t)t + 1;
-    return FM_OK;
-}
-
-/* The tag of a site that the cache does not have. */
+/* The tag of a site that the cache does not have; 0 where there is none left. */
 static fm_status look_up(fm_site_index *index, uint64_t site, uint32_t *tag, fm_error *error)
 {
-    uint32_t *slot = find_slot(index, site);
-    *tag = *slot;
-    if (*tag || index->count == FM_TAG_MAX) return FM_OK;
-    if (index->count == index->slot_count / 2) {
-        fm_status status = grow(index, error);
-        if (status != FM_OK) return status;
-        slot = find_slot(index, site);
-    }
-    index->sites[index->count] = site;
-    *slot = *tag = (uint32_t)++index->count;
+    *tag = 0;
+    const bool full = index->sites.count == FM_TAG_MAX;
+    const uint64_t *known =
+        full ? fm_table_find(&index->sites, &site) : fm_table_put(&index->sites, &site, NULL);
+    if (!known && !full)
+        return fm_fail_memory(error, fm_table_memory(&index->sites), "the table of code sites");
+    *tag = fm_table_number(&index->sites, known) + 1; /* of FM_KEY_NONE: 0 */
     return FM_OK;
 }
 
@@ -133,14 +88,12 @@ fm_status fm_site_index_tags(fm_site_index *index, const uint64_t *sites, size_t
 
 size_t fm_site_index_count(const fm_site_index *index)
 {
-    return index->count;
+    return index->sites.count;
 }
 
 void fm_site_index_truncate(fm_site_index *index, size_t count)
 {
-    memset(index->slots, 0, index->slot_count * sizeof *index->slots);
-    index->count = count;
-    for (size_t t = 0; t < count; t++) *find_slot(index, index->sites[t]) = (uint32_t)t + 1;
+    fm_table_truncate(&index->sites, count);
     empty_cache(index);
 }
 
@@ -221,12 +174,14 @@ fm_status fm_site_index_describe(const fm_site_index *index, const fm_trace_modu
     *map_count = 0;
     FM_REQUIRE(index, error);
     FM_REQUIRE(attribution, error);
+    const uint64_t *sites = index->sites.entries;
+    const size_t count = index->sites.count;
     size_t first_module = attribution->module_count, before = attribution->site_count;
     fm_status status = add_modules(attribution, modules, module_count, error);
     if (status != FM_OK) return status;
-    size_t bytes = (before + index->count + 1) * sizeof(fm_site);
-    fm_site *all = fm_attribution_allocate(attribution, before + index->count + 1, sizeof *all);
-    uint32_t *map = fm_attribution_allocate(attribution, index->count + 1, sizeof *map);
+    size_t bytes = (before + count + 1) * sizeof(fm_site);
+    fm_site *all = fm_attribution_allocate(attribution, before + count + 1, sizeof *all);
+    uint32_t *map = fm_attribution_allocate(attribution, count + 1, sizeof *map);
     span *spans = sort_modules(modules, module_count);
     if (!all || !map || !spans) {
         free(spans);
@@ -234,20 +189,20 @@ fm_status fm_site_index_describe(const fm_site_index *index, const fm_trace_modu
     }
     if (before > 0) memcpy(all, attribution->sites, before * sizeof *all);
     map[0] = FM_NONE;
-    for (size_t t = 0; t < index->count; t++) {
-        uint32_t module = find_module(spans, module_count, index->sites[t]);
+    for (size_t t = 0; t < count; t++) {
+        uint32_t module = find_module(spans, module_count, sites[t]);
         uint64_t bias = module == FM_NONE ? 0 : modules[module].bias;
         all[before + t] = (fm_site){
             .module = module == FM_NONE ? FM_NONE : (uint32_t)first_module + module,
-            .address = index->sites[t] - bias,
+            .address = sites[t] - bias,
             .path = FM_NONE,
         };
         map[t + 1] = (uint32_t)(before + t);
     }
     free(spans);
     attribution->sites = all;
-    attribution->site_count = before + index->count;
+    attribution->site_count = before + count;
     *map_out = map;
-    *map_count = index->count + 1;
+    *map_count = count + 1;
     return FM_OK;
 }

@@ -11,8 +11,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ typedef struct cost_builder {
     const fm_attribution *of;
     fm_cost_table *table;
     size_t file_room, function_room, line_room, leaf_count, leaf_room;
-    fm_key_table files, functions, lines, leaf_keys;
+    fm_table files, functions, lines, leaf_keys;
     position *sites;
     leaf *leaves;
     uint32_t *entry; /* of each node: itself where its function is on the path for the first time, else the
@@ -71,8 +71,7 @@ static uint32_t file_of(cost_builder *by, const char *path)
     void *grown = table->files;
     if (!reserve(by, &grown, &by->file_room, table->file_count, sizeof *table->files)) return 0;
     table->files = grown;
-    uint32_t number =
-        fm_key_table_add(&by->files, (fm_key){(uint64_t)(uintptr_t)own, 0, 0}, (uint32_t)table->file_count);
+    uint32_t number = fm_table_add(&by->files, &own);
     by->failed |= number == FM_KEY_NONE;
     if (number == table->file_count) table->files[table->file_count++] = own;
     return number;
@@ -92,7 +91,7 @@ static position position_of(cost_builder *by, const fm_site *site)
     table->functions = grown;
     fm_key key = {(uint64_t)(uintptr_t)function.name, (uint64_t)function.module << 32 | function.file,
                   function.address};
-    at.function = fm_key_table_add(&by->functions, key, (uint32_t)table->function_count);
+    at.function = fm_table_add(&by->functions, &key);
     by->failed |= at.function == FM_KEY_NONE;
     if (at.function == table->function_count) table->functions[table->function_count++] = function;
     return at;
@@ -108,7 +107,7 @@ static uint32_t line_of(cost_builder *by, position at, uint32_t callee)
     if (!reserve(by, &grown, &by->line_room, table->line_count, sizeof *table->lines)) return 0;
     table->lines = grown;
     fm_key key = {(uint64_t)at.function << 32 | at.file, (uint64_t)at.line << 32 | callee, 0};
-    uint32_t number = fm_key_table_add(&by->lines, key, (uint32_t)table->line_count);
+    uint32_t number = fm_table_add(&by->lines, &key);
     by->failed |= number == FM_KEY_NONE;
     if (number == table->line_count)
         table->lines[table->line_count++] =
@@ -127,7 +126,7 @@ static void add_leaf(cost_builder *by, uint32_t path, uint32_t function, const f
     void *grown = by->leaves;
     if (!reserve(by, &grown, &by->leaf_room, by->leaf_count, sizeof *by->leaves)) return;
     by->leaves = grown;
-    uint32_t number = fm_key_table_add(&by->leaf_keys, (fm_key){path, function, 0}, (uint32_t)by->leaf_count);
+    uint32_t number = fm_table_add(&by->leaf_keys, &(fm_key){path, function, 0});
     if (number == FM_KEY_NONE) {
         by->failed = true;
         return;
@@ -219,7 +218,12 @@ fm_status fm_cost_table_make(fm_cost_table *table, const fm_attribution *of, con
                              fm_error *error)
 {
     *table = (fm_cost_table){.texts = fm_arena_create()};
-    cost_builder by = {.of = of, .table = table};
+    cost_builder by = {.of = of,
+                       .table = table,
+                       .files = FM_TABLE_OF(char *),
+                       .functions = FM_TABLE_OF(fm_key),
+                       .lines = FM_TABLE_OF(fm_key),
+                       .leaf_keys = FM_TABLE_OF(fm_key)};
     by.sites = fm_calloc(of->site_count, sizeof *by.sites);
     by.entry = fm_calloc(of->path_count, sizeof *by.entry);
     by.failed = !table->texts || !by.sites || !by.entry;
@@ -227,10 +231,10 @@ fm_status fm_cost_table_make(fm_cost_table *table, const fm_attribution *of, con
     find_entries(&by);
     add_pairs(&by, blocks);
     add_calls(&by);
-    fm_key_table_clear(&by.files);
-    fm_key_table_clear(&by.functions);
-    fm_key_table_clear(&by.lines);
-    fm_key_table_clear(&by.leaf_keys);
+    fm_table_clear(&by.files);
+    fm_table_clear(&by.functions);
+    fm_table_clear(&by.lines);
+    fm_table_clear(&by.leaf_keys);
     free(by.sites);
     free(by.entry);
     free(by.leaves);

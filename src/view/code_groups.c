@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "profile/attribution/module_name.h"
 #include "profile/attribution/pair_errors.h"
 #include "view/function_name.h"
@@ -18,7 +18,7 @@
 
 typedef struct group_maker {
     fm_code_groups *groups;
-    fm_key_table numbers;
+    fm_table numbers;
     size_t room;
     bool failed; /* memory is short */
 } group_maker;
@@ -80,7 +80,8 @@ static uint32_t number_of(group_maker *by, fm_code_group *group)
 {
     fm_code_groups *groups = by->groups;
     if (by->failed) return FM_KEY_NONE;
-    uint32_t number = fm_key_table_add(&by->numbers, key_of(group), (uint32_t)groups->count);
+    const fm_key key = key_of(group);
+    uint32_t number = fm_table_add(&by->numbers, &key);
     if (number == groups->count) {
         void *grown = groups->groups;
         if (fm_array_reserve(&grown, &by->room, groups->count + 1, sizeof *group)) {
@@ -164,13 +165,13 @@ static bool group_objects(group_maker *by)
 fm_status fm_code_groups_make(fm_code_groups *groups, const fm_attribution *of, fm_by by,
                               const uint64_t *blocks, size_t level_count, fm_error *error)
 {
-    group_maker maker = {.groups = groups};
+    group_maker maker = {.groups = groups, .numbers = FM_TABLE_OF(fm_key)};
     *groups = (fm_code_groups){.of = of, .by = by, .level_count = level_count, .texts = fm_arena_create()};
     groups->blocks = fm_calloc(level_count, sizeof *blocks);
     bool made = groups->texts && groups->blocks;
     if (made && level_count) memcpy(groups->blocks, blocks, level_count * sizeof *blocks);
     if (made) made = by == FM_BY_OBJECT ? group_objects(&maker) : group_sites(&maker);
-    fm_key_table_clear(&maker.numbers);
+    fm_table_clear(&maker.numbers);
     if (made) return FM_OK;
     fm_code_groups_clear(groups);
     return fm_fail_memory(error, (uint64_t)of->site_count * 64, "lines of code");

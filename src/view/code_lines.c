@@ -5,15 +5,15 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "view/place_chain.h"
 
 #include <stdlib.h>
 
 typedef struct line_maker {
     fm_arena *texts; /* equal texts, equal pointers */
-    fm_key_table nodes, lines;
+    fm_table nodes, lines;
 } line_maker;
 
 /* *failed is set where memory is short, and stays set. */
@@ -54,7 +54,7 @@ static fm_key key_of_site(line_maker *by, const fm_attribution *of, const fm_sit
         if (!is_shown(site, own, i)) continue;
         fm_key key = {word_of(by, frame->function, failed), word_of(by, frame->file, failed),
                       (uint64_t)frame->line << 32 | node};
-        node = fm_key_table_add(&by->nodes, key, (uint32_t)by->nodes.count);
+        node = fm_table_add(&by->nodes, &key);
         *failed |= node == FM_KEY_NONE;
     }
     return (fm_key){UINT64_MAX, node, 0}; /* no module has that number */
@@ -62,21 +62,21 @@ static fm_key key_of_site(line_maker *by, const fm_attribution *of, const fm_sit
 
 fm_status fm_code_lines_make(fm_code_lines *lines, const fm_attribution *of, fm_error *error)
 {
-    line_maker by = {.texts = fm_arena_create()};
+    line_maker by = {.texts = fm_arena_create(), .nodes = FM_TABLE_OF(fm_key), .lines = FM_TABLE_OF(fm_key)};
     *lines = (fm_code_lines){0, fm_calloc(of->site_count, sizeof(uint32_t)),
                              fm_calloc(of->site_count, sizeof(uint32_t))};
     bool failed = !by.texts || !lines->of_site || !lines->site;
     for (size_t i = 0; i < of->site_count && !failed; i++) {
         fm_key key = key_of_site(&by, of, &of->sites[i], &failed);
-        uint32_t line = failed ? FM_KEY_NONE : fm_key_table_add(&by.lines, key, (uint32_t)lines->count);
+        uint32_t line = failed ? FM_KEY_NONE : fm_table_add(&by.lines, &key);
         failed |= line == FM_KEY_NONE;
         if (failed) break;
         if (line == lines->count) lines->site[lines->count++] = (uint32_t)i;
         lines->of_site[i] = line;
     }
     fm_arena_destroy(by.texts);
-    fm_key_table_clear(&by.nodes);
-    fm_key_table_clear(&by.lines);
+    fm_table_clear(&by.nodes);
+    fm_table_clear(&by.lines);
     if (!failed) return FM_OK;
     fm_code_lines_clear(lines);
     return fm_fail_memory(error, (uint64_t)of->site_count * 64, "lines of code");

@@ -6,8 +6,8 @@
 #include "view/late_pairs.h"
 
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 
@@ -31,14 +31,15 @@ static fm_key key_of(const fm_late_pairs *late, const fm_pair *pair)
 
 /* ---- sums ---- */
 
-static fm_status add_up(fm_late_pairs *late, fm_key_table *numbers, fm_error *error)
+static fm_status add_up(fm_late_pairs *late, fm_table *numbers, fm_error *error)
 {
     size_t room = 0;
     for (size_t i = 0; i < late->of->pair_count; i++) {
         const fm_pair *pair = &late->of->pairs[i];
         late->cold += pair->cold;
         if (pair->count == pair->cold) continue;
-        uint32_t number = fm_key_table_add(numbers, key_of(late, pair), (uint32_t)late->count);
+        const fm_key key = key_of(late, pair);
+        uint32_t number = fm_table_add(numbers, &key);
         void *grown = late->pairs;
         if (number == FM_KEY_NONE || fm_array_reserve(&grown, &room, late->count + 1, sizeof *late->pairs))
             return no_memory(error, late->count);
@@ -88,7 +89,7 @@ static int by_rank(const void *a, const void *b)
     return x->pair < y->pair ? -1 : x->pair > y->pair;
 }
 
-static fm_status find_members(fm_late_pairs *late, const fm_key_table *numbers, size_t all, fm_error *error)
+static fm_status find_members(fm_late_pairs *late, const fm_table *numbers, size_t all, fm_error *error)
 {
     size_t room = 0;
     uint32_t *ranks = fm_calloc(all, sizeof *ranks); /* rank + 1 of each number */
@@ -96,7 +97,8 @@ static fm_status find_members(fm_late_pairs *late, const fm_key_table *numbers, 
     for (size_t i = 0; i < late->top; i++) ranks[late->pairs[i].number] = (uint32_t)i + 1;
     fm_status status = FM_OK;
     for (size_t i = 0; i < late->of->pair_count && !status; i++) {
-        uint32_t number = fm_key_table_find(numbers, key_of(late, &late->of->pairs[i]));
+        const fm_key key = key_of(late, &late->of->pairs[i]);
+        uint32_t number = fm_table_look_up(numbers, &key);
         if (number == FM_KEY_NONE || ranks[number] == 0) continue;
         void *grown = late->members;
         if (fm_array_reserve(&grown, &room, late->member_count + 1, sizeof *late->members)) {
@@ -170,7 +172,7 @@ static fm_status find_objects(fm_late_pairs *late, fm_error *error)
 fm_status fm_late_pairs_make(fm_late_pairs *late, const fm_attribution *of, uint64_t blocks, size_t most,
                              fm_error *error)
 {
-    fm_key_table numbers = {0};
+    fm_table numbers = FM_TABLE_OF(fm_key);
     *late = (fm_late_pairs){.of = of, .blocks = blocks, .cold_line = FM_NONE};
     fm_status status = fm_code_lines_make(&late->lines, of, error);
     if (!status) status = add_up(late, &numbers, error);
@@ -183,7 +185,7 @@ fm_status fm_late_pairs_make(fm_late_pairs *late, const fm_attribution *of, uint
         status = find_members(late, &numbers, all, error);
     }
     if (!status) status = find_objects(late, error);
-    fm_key_table_clear(&numbers);
+    fm_table_clear(&numbers);
     if (status) fm_late_pairs_clear(late);
     return status;
 }

@@ -4,10 +4,10 @@
 
   rooms.py [DIRECTORY]
 
-Reads the two tables of the section "Who may include whom" and every #include of src, collect, modules and
+Reads the table of the section "Who may include whom" and every #include of src, collect, modules and
 include/fathom. A file belongs to the room whose path is the longest that its own begins with; a public header
-to the room whose line names it. Prints every include that the tables do not allow, every file and header that
-belongs to no room, rooms and exceptions that are there no more, and cycles; exit 1 when there is one.
+to the room whose line names it. Prints every include that the table does not allow, every file and header that
+belongs to no room, rooms that are there no more, and cycles; exit 1 when there is one.
 """
 import os
 import re
@@ -22,22 +22,18 @@ PUBLIC = "public headers"
 problems = []
 
 
-def tables():
-    """Of the section: each a list of lines, each a list of cells, the heads left out."""
-    found, inside, previous = [], False, False
+def table():
+    """Of the section: a list of lines, each a list of cells, the head left out."""
+    found, inside = [], False
     with open(PAGE, encoding="utf-8") as page:
         for line in page:
             if line.startswith("## "):
                 inside = line.strip() == SECTION
-            row = inside and line.startswith("|")
-            if row and not previous:
-                found.append([])
-            if row:
-                found[-1].append([cell.strip() for cell in line.strip().strip("|").split("|")])
-            previous = row
-    if len(found) != 2:
-        sys.exit(f"{PAGE}: expected two tables under '{SECTION}', found {len(found)}")
-    return [table[2:] for table in found]
+            if inside and line.startswith("|"):
+                found.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+    if len(found) < 3:
+        sys.exit(f"{PAGE}: expected a table under '{SECTION}', found none")
+    return found[2:]
 
 
 def words(cell):
@@ -121,9 +117,7 @@ def includes(path):
 def main():
     if len(sys.argv) > 1:
         os.chdir(sys.argv[1])
-    lines, excepted = tables()
-    rooms = Rooms(lines)
-    exceptions = {(words(file)[0], words(what)[0]): False for file, what, _ in excepted}
+    rooms = Rooms(table())
     checked = 0
     for path in sources():
         room = rooms.of(path)
@@ -133,15 +127,10 @@ def main():
         for number, written, target in includes(path):
             checked += 1
             other = rooms.of(target)
-            if (path, written) in exceptions:
-                exceptions[path, written] = True
-            elif other and not rooms.allows(room, other, target):
+            if other and not rooms.allows(room, other, target):
                 may = [PUBLIC] * (room in rooms.public_only) + rooms.may[room]
                 problems.append(f"{path}:{number}: includes {written} of {other}; {room} may include "
                                 f"{', '.join(may) or 'nothing'} ({PAGE})")
-    for (path, written), used in exceptions.items():
-        if not used:
-            problems.append(f"{PAGE}: {path} does not include {written}: the exception can go")
     for header in rooms.owner:
         if not os.path.exists("include/fathom/" + header):
             problems.append(f"{PAGE}: there is no include/fathom/{header}")

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine_run.h - runs one recipe through one engine, and says what an engine must answer: the list
- * engine's answers, seen through the rules of seen_set.h where a bound and a limit apply.
+ * engine's answers, seen through the rules of engine_tables.h where a bound and a limit apply.
  */
 #ifndef FATHOM_TESTS_ENGINE_RUN_H
 #define FATHOM_TESTS_ENGINE_RUN_H
 
 #include "engine/engine.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 #include "oracle/engine_calls.h"
 #include "oracle/trace_recipe.h"
 

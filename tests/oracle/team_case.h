@@ -165,7 +165,7 @@ static inline void *team_rank_run(void *argument)
         self->wrong = "finish failed";
     if (self->wrong) {
         const fm_error error = {.status = FM_E_ARGUMENT};
-        self->transport->fail(self->transport, &error);
+        (self->transport->fail)(self->transport, &error);
     }
     chosen->ops->destroy(team);
     return NULL;

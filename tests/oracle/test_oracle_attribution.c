@@ -6,14 +6,11 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "analyzer/prepared.h"
 
 #include "oracle/attribution_case.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 1000, TRACES_PER_LONG_ONE = 1000, LONG = 100000 };
 
@@ -242,9 +239,8 @@ static bool check_recipe(const recipe *from)
     return good;
 }
 
-static void test_generated_traces(void **state)
+CASE(test_generated_traces)
 {
-    (void)state;
     uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
     uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
@@ -262,9 +258,8 @@ static void test_generated_traces(void **state)
 }
 
 /* Windows that are full and restart, tables that grow: tags must stay with their blocks. */
-static void test_long_traces(void **state)
+CASE(test_long_traces)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
     uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE, bad = 0;
@@ -279,9 +274,8 @@ static void test_long_traces(void **state)
  * Hundreds of thousands of live blocks, so that the table grows and the window has more levels, where the
  * list engine would take hours: a cyclic sweep has distances and uses in closed form.
  */
-static void test_many_live_blocks(void **state)
+CASE(test_many_live_blocks)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const uint64_t sweeps = few_rounds(8);
     enum { BLOCKS = 300000, TAGS = 1000, BATCH = 50000 };
@@ -321,9 +315,8 @@ static void test_many_live_blocks(void **state)
  * Under a bound, blocks are dropped again and again while a few that come back in time stay: with their tags.
  * Nine new blocks, then the next of a hundred: 900 new ones and 99 others lie between two uses.
  */
-static void test_tags_outlive_dropping(void **state)
+CASE(test_tags_outlive_dropping)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     enum { HOT = 100, ROUNDS = 600, BATCH = HOT * 10 };
     static const uint64_t edges[] = {0, 999, 1000};
@@ -362,9 +355,8 @@ static void test_tags_outlive_dropping(void **state)
 
 /* ---- arguments ---- */
 
-static void test_wrong_arguments(void **state)
+CASE(test_wrong_arguments)
 {
-    (void)state;
     static const uint64_t not_from_0[] = {1, 2}, descending[] = {0, 5, 5};
     static uint64_t many[251];
     for (size_t i = 0; i < 251; i++) many[i] = i;
@@ -436,9 +428,8 @@ static fm_status sum_late(void *context, const fm_late *late, size_t count, fm_e
     return FM_E_IO;
 }
 
-static void test_large_batch(void **state)
+CASE(test_large_batch)
 {
-    (void)state;
     enum { COUNT = 200000 };
     static const uint64_t edges[] = {0, 1};
     uint64_t *address = case_array(COUNT, sizeof *address);
@@ -523,9 +514,8 @@ static void check_memory_limit(const char *engine, uint64_t limit, bool new_bloc
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_memory_limit(void **state)
+CASE(test_memory_limit)
 {
-    (void)state;
     static const char *const engines[] = {"exact", "tree", "list"};
     for (size_t e = 0; e < 3; e++) {
         check_memory_limit(engines[e], UINT64_C(8) << 20, false, false);
@@ -535,9 +525,8 @@ static void test_memory_limit(void **state)
 }
 
 /* The promise: 64 bytes for every distinct pair beyond what the same analysis takes without attribution. */
-static void test_memory_promise(void **state)
+CASE(test_memory_promise)
 {
-    (void)state;
     enum { BATCH = 10000, SITES = 3000 };
     static uint64_t address[BATCH], edges[40];
     static uint32_t tag[BATCH];
@@ -575,15 +564,4 @@ static void test_memory_promise(void **state)
     }
     fm_analyzer_destroy(plain);
     fm_analyzer_destroy(tagged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_tags_outlive_dropping),
-        cmocka_unit_test(test_wrong_arguments),  cmocka_unit_test(test_large_batch),
-        cmocka_unit_test(test_memory_limit),     cmocka_unit_test(test_memory_promise),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

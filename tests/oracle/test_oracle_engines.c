@@ -8,12 +8,9 @@
  *     FATHOM_TEST_TRACES=N   more (or fewer) of them; one long one for every 500
  *     FATHOM_TEST_ONLY=N     just the one a failure named
  */
+#include "case.h"
+
 #include "oracle/engine_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 1500, TRACES_PER_LONG_ONE = 500 };
 
@@ -38,9 +35,8 @@ static void by_definition(const uint64_t *trace, size_t length, uint64_t *distan
     }
 }
 
-static void test_list_is_the_definition(void **state)
+CASE(test_list_is_the_definition)
 {
-    (void)state;
     for (uint64_t index = 0; index < 2000; index++) {
         recipe made = recipe_make(4711, index);
         if (made.length > 150) made.length %= 150;
@@ -106,15 +102,13 @@ static void check_examples(const fm_engine_ops *ops, const char *isa, const char
     ops->destroy(NULL);
 }
 
-static void test_contract_examples(void **state)
+CASE(test_contract_examples)
 {
-    (void)state;
     for_every_engine(check_examples);
 }
 
-static void test_table_of_engines(void **state)
+CASE(test_table_of_engines)
 {
-    (void)state;
     assert_string_equal(fm_engine_at(0)->name, "exact");
     assert_string_equal(fm_engine_at(1)->name, "tree");
     assert_string_equal(fm_engine_at(2)->name, "list");
@@ -232,9 +226,8 @@ static bool check_recipe(const recipe *made)
     return good;
 }
 
-static void test_generated_traces(void **state)
+CASE(test_generated_traces)
 {
-    (void)state;
     uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240601);
     uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
@@ -253,9 +246,8 @@ static void test_generated_traces(void **state)
 }
 
 /* Long enough for windows to be compacted, several times at the least sizes. */
-static void test_long_traces(void **state)
+CASE(test_long_traces)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240601);
     uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
@@ -272,9 +264,8 @@ static void test_long_traces(void **state)
  * a bound the dropping of blocks before the window is full. The list engine would take hours, so the
  * tree engine is the judge here, which the tests above judged.
  */
-static void test_many_live_blocks(void **state)
+CASE(test_many_live_blocks)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     static const struct {
         uint64_t keys, bound;
@@ -315,9 +306,8 @@ static void test_many_live_blocks(void **state)
 }
 
 /* The largest boundary, 65536, with as few references as show it: the oracle takes seconds on these. */
-static void test_large_boundaries(void **state)
+CASE(test_large_boundaries)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     static const recipe large[] = {
         {.index = 1000001, .kind = RECIPE_HOT_COLD, .length = 70000, .alphabet = 1, .seed = 7},
@@ -347,9 +337,8 @@ static void test_large_boundaries(void **state)
 }
 
 /* The seed of the hash must not show in the answers. */
-static void test_seeds(void **state)
+CASE(test_seeds)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         recipe made = recipe_make(99, 5000 + seed);
         made.engine_seed = seed % 2 ? seed : UINT64_MAX - seed;
@@ -423,9 +412,8 @@ static void check_limit(const fm_engine_ops *ops, const char *isa, const char *w
     }
 }
 
-static void test_memory_limit(void **state)
+CASE(test_memory_limit)
 {
-    (void)state;
     for_every_engine(check_limit);
 }
 
@@ -454,9 +442,8 @@ static void check_bounded_memory(const fm_engine_ops *ops, const char *isa, cons
     fm_seen_limit = FM_SEEN_LIMIT;
 }
 
-static void test_bounded_memory(void **state)
+CASE(test_bounded_memory)
 {
-    (void)state;
     for_every_engine(check_bounded_memory);
 }
 
@@ -488,26 +475,7 @@ static void check_seen_account(const fm_engine_ops *ops, const char *isa, const 
     ops->destroy(engine);
 }
 
-static void test_seen_account(void **state)
+CASE(test_seen_account)
 {
-    (void)state;
     for_every_engine(check_seen_account);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list_is_the_definition),
-        cmocka_unit_test(test_table_of_engines),
-        cmocka_unit_test(test_contract_examples),
-        cmocka_unit_test(test_generated_traces),
-        cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_live_blocks),
-        cmocka_unit_test(test_large_boundaries),
-        cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_bounded_memory),
-        cmocka_unit_test(test_seen_account),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,19 +10,16 @@
  *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
  */
 #define _GNU_SOURCE
-#include "engine/gpu/gpu_loader.h"
-#include "engine/gpu/gpu_state.h"
+#include "case.h"
+
+#include "engine/gpu/gpu.h"
 #include "oracle/engine_run.h"
 #include "oracle/gpu_stand_in.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 1500 };
 
@@ -290,9 +287,8 @@ static bool check_recipe(const recipe *made)
     return !wrong;
 }
 
-static void test_generated_traces(void **state)
+CASE_WITH(test_generated_traces, use_stand_in, NULL)
 {
-    (void)state;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20260101);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
@@ -311,9 +307,8 @@ static void test_generated_traces(void **state)
 /* ---- through the analyzer ---- */
 
 /* Pieces by several threads, and several batches: one cycle after the other has one distance only. */
-static void test_large_feeds(void **state)
+CASE_WITH(test_large_feeds, use_stand_in, NULL)
 {
-    (void)state;
     if (!on_card()) stand_in.memory = UINT64_MAX;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     const unsigned shift = on_card() ? 20 : 15;
@@ -349,9 +344,8 @@ static void test_large_feeds(void **state)
     fm_gpu_first_sizes = usual;
 }
 
-static void test_attribution_is_refused(void **state)
+CASE_WITH(test_attribution_is_refused, use_stand_in, NULL)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 8};
     fm_analyzer_options options = {.engine = "gpu", .edges = edges, .edge_count = 2};
     fm_analyzer *analyzer;
@@ -361,9 +355,8 @@ static void test_attribution_is_refused(void **state)
 }
 
 /* Each analyzer on the card it was given, counted round. */
-static void test_several_cards(void **state)
+CASE_WITH(test_several_cards, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     stand_in.more_cards = 2;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
@@ -384,9 +377,8 @@ static void test_several_cards(void **state)
 }
 
 /* One trace on several cards: which are opened, and that all of them count. */
-static void test_shared_counting(void **state)
+CASE_WITH(test_shared_counting, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     enum { BATCH = 250, BLOCKS = 6 * BATCH / 4, REFERENCES = 20 * BATCH };
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
@@ -435,9 +427,8 @@ static void test_shared_counting(void **state)
 
 /* A batch is filled while the one before is counted, also after the first ones: the sizes to begin with leave
  * room for that. */
-static void test_overlap(void **state)
+CASE_WITH(test_overlap, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){
@@ -461,9 +452,8 @@ static void test_overlap(void **state)
 }
 
 /* A card is chosen where there is one and many references are expected. */
-static void test_choice(void **state)
+CASE_WITH(test_choice, use_stand_in, NULL)
 {
-    (void)state;
     assert_string_equal(fm_engine_choose(0), "exact");
     assert_string_equal(fm_engine_choose(1000000), "exact");
     assert_string_equal(fm_engine_choose(UINT64_C(1) << 30), "gpu");
@@ -474,9 +464,8 @@ static void test_choice(void **state)
 
 /* ---- failure ---- */
 
-static void test_no_device(void **state)
+CASE_WITH(test_no_device, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     stand_in.devices = FM_E_UNSUPPORTED;
     fm_analyzer_options options = {.engine = "gpu"};
@@ -486,9 +475,8 @@ static void test_no_device(void **state)
     assert_null(analyzer);
 }
 
-static void test_too_little_card_memory(void **state)
+CASE_WITH(test_too_little_card_memory, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     stand_in.memory = 1000;
     const uint64_t blocks[] = {1, 2, 1};
@@ -501,9 +489,8 @@ static void test_too_little_card_memory(void **state)
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_host_memory_limit(void **state)
+CASE_WITH(test_host_memory_limit, use_stand_in, NULL)
 {
-    (void)state;
     const uint64_t blocks[] = {1, 2, 1};
     fm_analyzer_options options = {.engine = "gpu", .max_memory = 32 << 20};
     fm_analyzer *analyzer;
@@ -523,9 +510,8 @@ long sysconf(int name)
     return real(name);
 }
 
-static void test_unknown_processors(void **state)
+CASE_WITH(test_unknown_processors, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
@@ -548,9 +534,8 @@ static void test_unknown_processors(void **state)
 }
 
 /* A card that fails in the middle: the error comes out, nothing hangs, nothing leaks. */
-static void test_failing_card(void **state)
+CASE_WITH(test_failing_card, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
@@ -578,9 +563,8 @@ static void test_failing_card(void **state)
 }
 
 /* The same while threads fetch; and what they fetch may be what fails. */
-static void test_failing_draw(void **state)
+CASE_WITH(test_failing_draw, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
@@ -655,9 +639,8 @@ static fm_profile *profile_of_file(const char *path, const char *engine, unsigne
 
 /* Accesses that cross blocks, through threads that fetch and cut them, against `exact` with one thread; and
  * the same file with a damaged block, which is told once, and costs its own references only. */
-static void test_file(void **state)
+CASE_WITH(test_file, use_stand_in, NULL)
 {
-    (void)state;
     enum { REFERENCES = 300000 };
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 70000, .each_batch = 70000, .stack = 280000, .piece = 10000};
@@ -700,25 +683,4 @@ static void test_file(void **state)
     free(address);
     free(size);
     fm_gpu_first_sizes = usual;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_generated_traces, use_stand_in),
-        cmocka_unit_test_setup(test_large_feeds, use_stand_in),
-        cmocka_unit_test_setup(test_attribution_is_refused, use_stand_in),
-        cmocka_unit_test_setup(test_several_cards, use_stand_in),
-        cmocka_unit_test_setup(test_shared_counting, use_stand_in),
-        cmocka_unit_test_setup(test_overlap, use_stand_in),
-        cmocka_unit_test_setup(test_choice, use_stand_in),
-        cmocka_unit_test_setup(test_no_device, use_stand_in),
-        cmocka_unit_test_setup(test_too_little_card_memory, use_stand_in),
-        cmocka_unit_test_setup(test_host_memory_limit, use_stand_in),
-        cmocka_unit_test_setup(test_failing_card, use_stand_in),
-        cmocka_unit_test_setup(test_failing_draw, use_stand_in),
-        cmocka_unit_test_setup(test_file, use_stand_in),
-        cmocka_unit_test_setup(test_unknown_processors, use_stand_in),
-    };
-    return cmocka_run_group_tests_name("the gpu engine", tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "oracle/access_supply.h"
 #include "oracle/counting_run.h"
 #include "oracle/parallel_sizes.h"
@@ -60,26 +62,23 @@ static bool check_recipe(const recipe *made)
     return !wrong;
 }
 
-static void test_generated_traces(void **state)
+CASE(test_generated_traces)
 {
-    (void)state;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     assert_int_equal(recipes_failing(check_recipe, 20240604, traces), 0);
 }
 
 /* Long enough for the window to restart. */
-static void test_long_traces(void **state)
+CASE(test_long_traces)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
     assert_int_equal(long_recipes_failing(check_recipe, 20240604, traces), 0);
 }
 
 /* More live blocks than the list engine can take: one thread of `exact` is the judge. */
-static void test_many_live_blocks(void **state)
+CASE(test_many_live_blocks)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t length = large_length(1200000);
     static const struct {
@@ -143,9 +142,8 @@ static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options 
     return profile;
 }
 
-static void test_drawn_accesses(void **state)
+CASE(test_drawn_accesses)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t count = large_length(MOST_ACCESSES);
     uint64_t *const addresses = malloc(count * sizeof *addresses);
@@ -197,9 +195,8 @@ static void test_drawn_accesses(void **state)
  * are new to the end, nothing is dealt out: parts, in pieces of the least size. Under a bound, engines keep
  * all blocks where these are not too many; where there are more than can be remembered, they drop blocks.
  */
-static void test_shares(void **state)
+CASE(test_shares)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     enum { MOST_KEYS = 1 << 15, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
     static const struct {
@@ -276,9 +273,8 @@ static void test_shares(void **state)
 
 /* Under a limit of memory threads that draw count the same, and never hold more, or refuse before they would:
  * then one thread, which is fed, begins anew. */
-static void test_limits(void **state)
+CASE(test_limits)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     static const struct {
         uint64_t megabytes;
@@ -312,14 +308,4 @@ static void test_limits(void **state)
     }
     fm_profile_destroy(alone);
     free(addresses);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_drawn_accesses),
-        cmocka_unit_test(test_shares),           cmocka_unit_test(test_limits),
-    };
-    return cmocka_run_group_tests_name("several threads", tests, NULL, NULL);
 }

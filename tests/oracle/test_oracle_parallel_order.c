@@ -8,6 +8,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "oracle/access_supply.h"
 #include "oracle/attribution_case.h"
 #include "oracle/parallel_sizes.h"
@@ -209,17 +211,15 @@ static bool check_recipe(const recipe *made)
     return !wrong;
 }
 
-static void test_generated_traces(void **state)
+CASE(test_generated_traces)
 {
-    (void)state;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     assert_int_equal(recipes_failing(check_recipe, 20261119, traces), 0);
 }
 
 /* Long enough for the window to restart. */
-static void test_long_traces(void **state)
+CASE(test_long_traces)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
     assert_int_equal(long_recipes_failing(check_recipe, 20261119, traces), 0);
@@ -227,9 +227,8 @@ static void test_long_traces(void **state)
 
 /* ---- a sink that fails: its error comes out, and nobody waits for ever ---- */
 
-static void test_failing_sinks(void **state)
+CASE(test_failing_sinks)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     enum { SINKS = 12 };
     const uint64_t usual_least = fm_parallel_drawn_least;
@@ -259,14 +258,4 @@ static void test_failing_sinks(void **state)
     }
     fm_parallel_drawn_least = usual_least;
     tagged_case_free(&wanted);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces),
-        cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_failing_sinks),
-    };
-    return cmocka_run_group_tests_name("in order by several threads", tests, NULL, NULL);
 }

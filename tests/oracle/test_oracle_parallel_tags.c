@@ -7,6 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "oracle/access_supply.h"
 #include "oracle/attribution_case.h"
 #include "oracle/parallel_sizes.h"
@@ -174,17 +176,15 @@ static bool check_recipe(const recipe *made)
     return !wrong;
 }
 
-static void test_generated_traces(void **state)
+CASE(test_generated_traces)
 {
-    (void)state;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     assert_int_equal(recipes_failing(check_recipe, 20261118, traces), 0);
 }
 
 /* Long enough for the window to restart: tags must stay with their blocks. */
-static void test_long_traces(void **state)
+CASE(test_long_traces)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
     assert_int_equal(long_recipes_failing(check_recipe, 20261118, traces), 0);
@@ -215,9 +215,8 @@ static fm_raw_pair *pairs_of(access_supply *from, fm_analyzer_options options, s
  * Keys of which few are new after a while, dealt out in shares; or most are, in parts; more pairs than a
  * thread keeps for itself; and under bounds that are much smaller than there are blocks.
  */
-static void test_many_blocks(void **state)
+CASE(test_many_blocks)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     static const struct {
         uint64_t keys;
@@ -269,14 +268,4 @@ static void test_many_blocks(void **state)
     fm_parallel_drawn_least = usual_least;
     free(address);
     free(tag);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces),
-        cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_blocks),
-    };
-    return cmocka_run_group_tests_name("tags by several threads", tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "cluster/parda.h"
 #include "oracle/counting_run.h"
 
@@ -57,17 +59,15 @@ static bool check_recipe(const recipe *made)
     return !wrong;
 }
 
-static void test_generated_traces(void **state)
+CASE(test_generated_traces)
 {
-    (void)state;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     assert_int_equal(recipes_failing(check_recipe, 20240613, traces), 0);
 }
 
 /* Through the public door, with more blocks and phases of the usual size: `exact` is the judge. */
-static void test_profiles(void **state)
+CASE(test_profiles)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t length = large_length(1200000);
     static const struct {
@@ -103,9 +103,8 @@ static void test_profiles(void **state)
 }
 
 /* Memory must not grow with the trace: a phase has a size of its own. */
-static void test_memory(void **state)
+CASE(test_memory)
 {
-    (void)state;
     enum { BATCH = 12500, BATCHES = 60, KEYS = 5000 };
     static uint64_t blocks[BATCH];
     const size_t usual = fm_parda_share;
@@ -130,14 +129,4 @@ static void test_memory(void **state)
     fm_engine_parda.destroy(engine);
     fm_tally_clear(&tally);
     fm_parda_share = usual;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces),
-        cmocka_unit_test(test_profiles),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests_name("engine parda", tests, NULL, NULL);
 }

@@ -12,15 +12,13 @@
  * only, which are made to fail as a whole instead.
  */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "analyzer/prepared.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <fathom/fathom.h>
 
 #if defined(__has_feature)
@@ -34,25 +32,17 @@
 
 #ifdef UNDER_SANITIZER
 
-static void refuse_every_allocation(void **state)
+CASE(refuse_every_allocation)
 {
-    (void)state;
     print_message(
         "SKIP: the sanitizer brings its own malloc, which cannot be replaced; the release build runs this\n");
     skip();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_every_allocation)};
-    return cmocka_run_group_tests_name("allocation failure", tests, NULL, NULL);
-}
-
 #else
 
 #include "cluster/parda.h"
-#include "engine/gpu/gpu_loader.h"
-#include "engine/gpu/gpu_state.h"
+#include "engine/gpu/gpu.h"
 #include "engine/parallel/parallel.h"
 #include "oracle/gpu_stand_in.h"
 
@@ -436,9 +426,8 @@ static fm_status analyze_with_engine(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void engines(void **state)
+CASE(engines)
 {
-    (void)state;
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         engine_name = info->name;
@@ -462,9 +451,8 @@ static fm_status analyze_with_samples(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void samples(void **state)
+CASE(samples)
 {
-    (void)state;
     for (engine_bound = 100; engine_bound < 100000; engine_bound *= 100)
         refuse_each_request(analyze_with_samples);
 }
@@ -478,9 +466,8 @@ static fm_status analyze_with_threads(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void several_threads(void **state)
+CASE(several_threads)
 {
-    (void)state;
     const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
     const uint64_t usual_drawn = fm_parallel_drawn_least;
     fm_parallel_piece = 1000;
@@ -512,9 +499,8 @@ static fm_status analyze_in_batches(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void engines_in_batches(void **state)
+CASE(engines_in_batches)
 {
-    (void)state;
     static const char *const names[] = {"gpu", "hp-rda"};
     static const fm_gpu_module module = GPU_STAND_IN_TABLE;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
@@ -612,9 +598,8 @@ static fm_status count_with_ranks(fm_error *error)
     return FM_OK;
 }
 
-static void parda_ranks(void **state)
+CASE(parda_ranks)
 {
-    (void)state;
     const size_t usual = fm_parda_share;
     fm_parda_share = 500;
     for (int bounded = 0; bounded < 2; bounded++)
@@ -626,9 +611,8 @@ static void parda_ranks(void **state)
     fm_parda_share = usual;
 }
 
-static void attribution(void **state)
+CASE(attribution)
 {
-    (void)state;
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         if (info->histogram_only) continue;
@@ -687,33 +671,28 @@ static void read_trace(const char *name, fm_reader_options options)
     read_part(name, options, REFERENCES);
 }
 
-static void reader_of_native_traces(void **state)
+CASE(reader_of_native_traces)
 {
-    (void)state;
     read_trace("a.fathom", (fm_reader_options){0});
 }
 
-static void reader_of_compressed_text(void **state)
+CASE(reader_of_compressed_text)
 {
-    (void)state;
     read_trace("b.txt.zst", (fm_reader_options){0});
 }
 
-static void reader_of_raw_keys(void **state)
+CASE(reader_of_raw_keys)
 {
-    (void)state;
     read_trace("c.u64", (fm_reader_options){0});
 }
 
-static void reader_of_csv_requests(void **state)
+CASE(reader_of_csv_requests)
 {
-    (void)state;
     read_trace("d.csv.gz", (fm_reader_options){.csv_key = "offset", .csv_size = "bytes"});
 }
 
-static void reader_of_csv_strings(void **state)
+CASE(reader_of_csv_strings)
 {
-    (void)state;
     read_trace("d.csv.gz", (fm_reader_options){.csv_key = "name"});
 }
 
@@ -726,9 +705,8 @@ static fm_status measure_trace(fm_error *error)
     return status;
 }
 
-static void extent_of_a_trace(void **state)
+CASE(extent_of_a_trace)
 {
-    (void)state;
     refuse_each_request(measure_trace);
 }
 
@@ -742,9 +720,8 @@ static fm_status check_trace(fm_error *error)
     return status;
 }
 
-static void check_of_a_trace(void **state)
+CASE(check_of_a_trace)
 {
-    (void)state;
     refuse_each_request(check_trace);
 }
 
@@ -762,9 +739,8 @@ static fm_status write_and_remove(fm_error *error)
     return status;
 }
 
-static void writers(void **state)
+CASE(writers)
 {
-    (void)state;
     output_columns = FM_COLUMN_SIZE | FM_COLUMN_KIND;
     output_name = "out.fathom";
     refuse_each_request(write_and_remove);
@@ -838,16 +814,14 @@ static fm_status sites_there_and_back(fm_error *error)
     return status;
 }
 
-static void code_sites(void **state)
+CASE(code_sites)
 {
-    (void)state;
     refuse_each_request(sites_there_and_back);
 }
 
 /* Of a trace of two blocks, and with modules, which every part looks for. */
-static void readers_of_parts(void **state)
+CASE(readers_of_parts)
 {
-    (void)state;
     static const uint64_t native[3] = {0, 65536, 464};
     char path[256];
     fm_error error;
@@ -861,9 +835,8 @@ static void readers_of_parts(void **state)
 }
 
 /* The same trace by two threads: two blocks are not for more. */
-static void reader_by_threads(void **state)
+CASE(reader_by_threads)
 {
-    (void)state;
     char path[256];
     fm_error error;
     assert_int_equal(write_sites(in_directory(path, sizeof path, "threads.fathom"), &error), FM_OK);
@@ -941,16 +914,14 @@ static void refuse_threads_that_draw(fm_status (*function)(fm_error *error))
     unlink(path);
 }
 
-static void code_sites_by_threads(void **state)
+CASE(code_sites_by_threads)
 {
-    (void)state;
     for (engine_bound = 0; engine_bound <= 100; engine_bound += 100)
         refuse_threads_that_draw(sites_by_threads);
 }
 
-static void in_order_by_threads(void **state)
+CASE(in_order_by_threads)
 {
-    (void)state;
     engine_with_times = false;
     for (engine_bound = 0; engine_bound <= 100; engine_bound += 100)
         refuse_threads_that_draw(order_by_threads);
@@ -996,9 +967,8 @@ static fm_status sample_and_estimate(fm_error *error)
     return status;
 }
 
-static void samples_of_a_run(void **state)
+CASE(samples_of_a_run)
 {
-    (void)state;
     for (int bursts = 0; bursts <= 1; bursts++) {
         sample_by_bursts = bursts;
         refuse_each_request(sample_and_estimate);
@@ -1018,9 +988,8 @@ static fm_status generate(fm_error *error)
     return FM_OK;
 }
 
-static void generators(void **state)
+CASE(generators)
 {
-    (void)state;
     const fm_pattern_info *info;
     for (size_t i = 0; (info = fm_generator_pattern_at(i)); i++) {
         output_name = info->name;
@@ -1087,9 +1056,10 @@ static fm_status attribute_again(fm_error *error)
     return status;
 }
 
-static void attributions(void **state)
+static int make_profiles(void **state), drop_profiles(void **state);
+
+CASE_WITH(attributions, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(attribute_again);
 }
 
@@ -1145,9 +1115,8 @@ static fm_status write_and_read_profiles(fm_error *error)
     return status;
 }
 
-static void profiles_written_read_merged(void **state)
+CASE_WITH(profiles_written_read_merged, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(write_and_read_profiles);
 }
 
@@ -1161,9 +1130,8 @@ static fm_status model(fm_error *error)
     return status;
 }
 
-static void comparison_and_curve(void **state)
+CASE_WITH(comparison_and_curve, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(model);
 }
 
@@ -1211,9 +1179,8 @@ static fm_status find_phases(fm_error *error)
     return status;
 }
 
-static void phases_inside_phases(void **state)
+CASE(phases_inside_phases)
 {
-    (void)state;
     refuse_each_request(find_phases);
 }
 
@@ -1247,9 +1214,8 @@ static fm_status prediction(fm_error *error)
     return status;
 }
 
-static void models_and_predictions(void **state)
+CASE_WITH(models_and_predictions, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(prediction);
 }
 
@@ -1260,9 +1226,8 @@ static fm_status machine(fm_error *error)
     return fm_machine_caches(caches, 16, &count, error);
 }
 
-static void caches_of_this_machine(void **state)
+CASE(caches_of_this_machine)
 {
-    (void)state;
     refuse_each_request(machine);
 }
 
@@ -1285,45 +1250,11 @@ static fm_status views(fm_error *error)
     return status;
 }
 
-static void views_and_report(void **state)
+CASE_WITH(views_and_report, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(views);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(engines),
-        cmocka_unit_test(samples),
-        cmocka_unit_test(several_threads),
-        cmocka_unit_test(engines_in_batches),
-        cmocka_unit_test(attribution),
-        cmocka_unit_test(parda_ranks),
-        cmocka_unit_test(reader_of_native_traces),
-        cmocka_unit_test(reader_of_compressed_text),
-        cmocka_unit_test(reader_of_raw_keys),
-        cmocka_unit_test(reader_of_csv_requests),
-        cmocka_unit_test(reader_of_csv_strings),
-        cmocka_unit_test(extent_of_a_trace),
-        cmocka_unit_test(check_of_a_trace),
-        cmocka_unit_test(writers),
-        cmocka_unit_test(code_sites),
-        cmocka_unit_test(readers_of_parts),
-        cmocka_unit_test(reader_by_threads),
-        cmocka_unit_test(code_sites_by_threads),
-        cmocka_unit_test(in_order_by_threads),
-        cmocka_unit_test(samples_of_a_run),
-        cmocka_unit_test(generators),
-        cmocka_unit_test_setup_teardown(attributions, make_profiles, drop_profiles),
-        cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
-        cmocka_unit_test_setup_teardown(comparison_and_curve, make_profiles, drop_profiles),
-        cmocka_unit_test_setup_teardown(models_and_predictions, make_profiles, drop_profiles),
-        cmocka_unit_test(phases_inside_phases),
-        cmocka_unit_test(caches_of_this_machine),
-        cmocka_unit_test_setup_teardown(views_and_report, make_profiles, drop_profiles),
-    };
-    return cmocka_run_group_tests_name("allocation failure", tests, prepare, clean_up);
-}
+CASES_WITH(prepare, clean_up);
 
 #endif

@@ -4,18 +4,16 @@
  * chooses, against the definition; the order of last touches, against a list. (Whole samples are compared in
  * tests/oracle.)
  */
+#include "case.h"
+
 #include "engine/exact/exact_kernels.h"
-#include "engine/sampled/block_sample.h"
+#include "engine/sampled/sampled.h"
 
 #include <fathom/analyzer.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-#include <cmocka.h>
-
 static uint64_t random_state = 88172645463325252ULL;
 static uint64_t random64(void)
 {
@@ -24,9 +22,8 @@ static uint64_t random64(void)
     return random_state ^= random_state << 17;
 }
 
-static void test_choice(void **state)
+CASE(test_choice)
 {
-    (void)state;
     enum { MOST = 300 };
     static const double rates[] = {1e-10, 0.001, 0.01, 0.3, 0.999, 1};
     const char *isa;
@@ -56,9 +53,8 @@ static void test_choice(void **state)
 }
 
 /* Every block is in as many samples as others: 0, with which keys often begin, was once in all of them. */
-static void test_no_favourites(void **state)
+CASE(test_no_favourites)
 {
-    (void)state;
     static const uint64_t blocks[] = {0, 1, 2, 4096, UINT64_C(1) << 32, UINT64_MAX - 1, UINT64_MAX};
     enum { SAMPLES = 4000, BLOCKS = sizeof blocks / sizeof *blocks };
     unsigned chosen[BLOCKS] = {0};
@@ -74,9 +70,8 @@ static void test_no_favourites(void **state)
 }
 
 /* The list has the positions of all live blocks, oldest first; they rise. */
-static void test_order(void **state)
+CASE(test_order)
 {
-    (void)state;
     enum { MOST = 200 };
     for (unsigned round = 0; round < 50; round++) {
         fm_recency_bits bits = {0};
@@ -107,14 +102,4 @@ static void test_order(void **state)
         }
         fm_recency_bits_clear(&bits);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_no_favourites),
-        cmocka_unit_test(test_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

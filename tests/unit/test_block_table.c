@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_block_table.c - the hash table of `exact` against a plain array of (key, position, time). */
-#include "engine/block_table.h"
+#include "case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "engine/engine_tables.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-#include <cmocka.h>
-
 enum { KEYS = 3000 };
 
 static uint64_t random_state = 1;
@@ -43,9 +41,8 @@ static uint64_t exchange(fm_block_table *table, uint64_t key, uint64_t position)
     return fm_block_table_exchange(table, fm_block_home(table, key), key, position);
 }
 
-static void test_remembers_positions(void **state)
+CASE(test_remembers_positions)
 {
-    (void)state;
     for (int shape = 0; shape < 4; shape++) {
         for (uint64_t seed = 1; seed <= 5; seed++) {
             fm_block_table table;
@@ -87,9 +84,8 @@ static uint64_t keep_recent(void *context, uint64_t key, uint64_t position, uint
 }
 
 /* Small tables, so that spills around the end are common; again and again with removals. */
-static void test_filter_removes_and_renumbers(void **state)
+CASE(test_filter_removes_and_renumbers)
 {
-    (void)state;
     static uint64_t position[KEYS], time[KEYS];
     for (uint64_t seed = 1; seed <= 300; seed++) {
         int shape = (int)(seed % 4);
@@ -130,9 +126,8 @@ static void test_filter_removes_and_renumbers(void **state)
  * bucket, and those in full buckets at the beginning. A table of chosen hashes, most of them at the two ends,
  * is grown; the sixth of its room that is between them is spread.
  */
-static void test_growing_keeps_all(void **state)
+CASE(test_growing_keeps_all)
 {
-    (void)state;
     static uint64_t keys[KEYS], time[KEYS];
     for (uint64_t seed = 1; seed <= 200; seed++) {
         fm_block_table table;
@@ -165,9 +160,8 @@ static void test_growing_keeps_all(void **state)
 }
 
 /* Structured keys spill no more than random ones do: at 60 % full, 7 % do not fit their home bucket. */
-static void test_structured_keys_spread(void **state)
+CASE(test_structured_keys_spread)
 {
-    (void)state;
     enum { MANY = 200000 };
     for (int shape = 0; shape < 4; shape++) {
         for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -188,15 +182,4 @@ static void test_structured_keys_spread(void **state)
             fm_block_table_clear(&table);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_remembers_positions),
-        cmocka_unit_test(test_filter_removes_and_renumbers),
-        cmocka_unit_test(test_growing_keeps_all),
-        cmocka_unit_test(test_structured_keys_spread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
  * copies.
  */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "unit/stream_builder.h"
 
 #include <link.h>
@@ -135,9 +137,8 @@ static void expect_paths(const scene *self, const char *const *paths, size_t cou
     }
 }
 
-static void valgrind_paths(void **state)
+CASE(valgrind_paths)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     for (size_t i = 0; isa_at(i); i++) {
         scene *self = scene_create(&filter, isa_at(i));
@@ -174,9 +175,8 @@ static void valgrind_paths(void **state)
     }
 }
 
-static void valgrind_signals_and_threads(void **state)
+CASE(valgrind_signals_and_threads)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     scene *self = scene_create(&filter, NULL);
     define_all(self, 0);
@@ -239,9 +239,8 @@ static void tell_own_module(scene *self)
     put_module(&self->chunk, 1, FM_MODULE_PROGRAM, bias, code, code + 0x20000, path);
 }
 
-static void valgrind_function(void **state)
+CASE(valgrind_function)
 {
-    (void)state;
     const fm_collect_filter filter = {
         .loads = true, .stores = true, .tags = true, .function = "watched_code"};
     for (size_t i = 0; isa_at(i); i++) {
@@ -305,9 +304,8 @@ static void touch(scene *self)
     put(&self->chunk, FM_ACCESS_WORD(self->next++, FM_ACCESS_LOAD_8, 0x105));
 }
 
-static void compiler_paths(void **state)
+CASE(compiler_paths)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     scene *self = scene_create(&filter, NULL);
     put_module(&self->chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x410000, "/nowhere/program");
@@ -346,9 +344,8 @@ static void compiler_paths(void **state)
     scene_free(self);
 }
 
-static void compiler_function(void **state)
+CASE(compiler_function)
 {
-    (void)state;
     const fm_collect_filter filter = {
         .loads = true, .stores = true, .tags = true, .function = "watched_code"};
     scene *self = scene_create(&filter, NULL);
@@ -383,9 +380,8 @@ static void compiler_function(void **state)
 }
 
 /* What is told of longjmp and exceptions: the next access is right already. */
-static void compiler_unwinding(void **state)
+CASE(compiler_unwinding)
 {
-    (void)state;
     const fm_collect_filter filter[2] = {
         {.loads = true, .stores = true, .tags = true, .paths = true},
         {.loads = true, .stores = true, .tags = true, .function = "watched_code"},
@@ -429,9 +425,8 @@ static void compiler_unwinding(void **state)
 }
 
 /* Whatever the calls: the tree stays small, and so do the frames. */
-static void deep_recursion(void **state)
+CASE(deep_recursion)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     scene *self = scene_create(&filter, NULL);
     put(&self->chunk, FM_RECORD(FM_RECORD_PAGE, 0x400, 0));
@@ -446,15 +441,4 @@ static void deep_recursion(void **state)
     assert_int_equal(self->got.count, 20);
     assert_in_range(self->process->code.calls.count, 2, 1 + 4); /* a, b, a>b, b>a */
     scene_free(self);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valgrind_paths),    cmocka_unit_test(valgrind_signals_and_threads),
-        cmocka_unit_test(valgrind_function), cmocka_unit_test(compiler_paths),
-        cmocka_unit_test(compiler_function), cmocka_unit_test(compiler_unwinding),
-        cmocka_unit_test(deep_recursion),
-    };
-    return cmocka_run_group_tests_name("collect: calls", tests, NULL, NULL);
 }

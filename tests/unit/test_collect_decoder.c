@@ -4,6 +4,8 @@
  * beside the chunks, for both producers; and words that mean nothing.
  */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "unit/stream_builder.h"
 
 #include <link.h>
@@ -197,9 +199,8 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     bench_free(self);
 }
 
-static void valgrind_blocks(void **state)
+CASE(valgrind_blocks)
 {
-    (void)state;
     for (size_t i = 0; isa_at(i); i++) {
         for (size_t c = 0; c < sizeof column_sets / sizeof column_sets[0]; c++) {
             random_blocks(isa_at(i), column_sets[c], false, true, true);
@@ -211,9 +212,8 @@ static void valgrind_blocks(void **state)
 }
 
 /* References of different threads are never in one batch. */
-static void valgrind_threads(void **state)
+CASE(valgrind_threads)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     const access_told one = {.code = 0x1000, .size = 8, .kind = FM_KIND_LOAD};
     put_definition(&self->chunk, 1, 0, 0, 0x1000, 0, &one, 1);
@@ -235,9 +235,8 @@ static void valgrind_threads(void **state)
 }
 
 /* A program that starts threads as long as it runs: what is known of those that are over is given back. */
-static void threads_that_come_and_go(void **state)
+CASE(threads_that_come_and_go)
 {
-    (void)state;
     enum { FIRST = (1 << 20) - 50000, MANY = FIRST + 100000, AT_ONCE = 3 };
     bench *self = bench_create(&everything, NULL);
     const fm_thread_table *threads = &self->process->threads;
@@ -267,9 +266,8 @@ static void threads_that_come_and_go(void **state)
 }
 
 /* The same code has the same tag: translated again, and loaded again at another place. */
-static void tags_are_stable(void **state)
+CASE(tags_are_stable)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     const access_told first = {.code = 0x401010, .size = 4, .kind = FM_KIND_LOAD},
                       moved = {.code = 0x701010, .size = 4, .kind = FM_KIND_LOAD};
@@ -298,9 +296,8 @@ static void tags_are_stable(void **state)
 }
 
 /* Regions by name, nested in others and in themselves; what is outside is counted. */
-static void regions(void **state)
+CASE(regions)
 {
-    (void)state;
     fm_collect_filter filter = everything;
     filter.region = "inner loop";
     bench *self = bench_create(&filter, NULL);
@@ -391,9 +388,8 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     bench_free(self);
 }
 
-static void compiler_accesses(void **state)
+CASE(compiler_accesses)
 {
-    (void)state;
     for (size_t i = 0; isa_at(i); i++) {
         for (size_t c = 0; c < sizeof column_sets / sizeof column_sets[0]; c++) {
             random_accesses(isa_at(i), column_sets[c], false);
@@ -403,9 +399,8 @@ static void compiler_accesses(void **state)
 }
 
 /* Ranges that touch many blocks fill a batch by their bytes: what is delivered at a time has a bound. */
-static void long_ranges(void **state)
+CASE(long_ranges)
 {
-    (void)state;
     enum { RANGES = 2000, FULL = (4 << 20) / FM_RANGE_MOST };
     bench *self = bench_create(&everything, NULL);
     for (uint64_t i = 0; i < RANGES; i++) {
@@ -424,9 +419,8 @@ static void long_ranges(void **state)
 
 /* A library that takes another's place in memory: the same code address is another site. And a page that was
  * told before its module finds it afterwards. */
-static void compiler_modules_change(void **state)
+CASE(compiler_modules_change)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     stream *chunk = &self->chunk;
     put(chunk, FM_RECORD(FM_RECORD_PAGE, 0x700, 0));
@@ -452,9 +446,8 @@ static void compiler_modules_change(void **state)
 
 /* ---- heap ---- */
 
-static void heap_contexts(void **state)
+CASE(heap_contexts)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     stream *chunk = &self->chunk;
     put_module(chunk, 1, 0, 0x400000, 0x400000, 0x410000, "/nowhere/program");
@@ -478,9 +471,8 @@ static void heap_contexts(void **state)
 
 /* ---- damage ---- */
 
-static void damage_is_told(void **state)
+CASE(damage_is_told)
 {
-    (void)state;
     static const struct {
         unsigned producer;
         uint64_t words[8];
@@ -553,9 +545,8 @@ static void damage_is_told(void **state)
 }
 
 /* Words without sense, some of them records by their look: whatever comes out, nothing breaks. */
-static void garbage(void **state)
+CASE(garbage)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int round = 0; round < 600; round++) {
         fm_collect_filter filter = {.loads = round & 1, .stores = true, .no_stack = round & 2, .tags = true};
@@ -597,22 +588,4 @@ static void garbage(void **state)
         assert_true(status == FM_OK || status == FM_E_CORRUPT);
         bench_free(self);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valgrind_blocks),
-        cmocka_unit_test(valgrind_threads),
-        cmocka_unit_test(threads_that_come_and_go),
-        cmocka_unit_test(tags_are_stable),
-        cmocka_unit_test(regions),
-        cmocka_unit_test(compiler_accesses),
-        cmocka_unit_test(long_ranges),
-        cmocka_unit_test(compiler_modules_change),
-        cmocka_unit_test(heap_contexts),
-        cmocka_unit_test(damage_is_told),
-        cmocka_unit_test(garbage),
-    };
-    return cmocka_run_group_tests_name("collect: decoder", tests, NULL, NULL);
 }

@@ -3,19 +3,16 @@
  * test_exact_kernels.c - every instruction set's kernels against a bitmap counted bit by bit, and the
  * recency window across regions and restarts. (Whole engines are compared in tests/oracle.)
  */
+#include "case.h"
+
 #include "engine/exact/exact_kernels.h"
-#include "engine/tally.h"
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-#include <cmocka.h>
-
 static uint64_t random_state = 88172645463325252ULL;
 static uint64_t random64(void)
 {
@@ -24,9 +21,8 @@ static uint64_t random64(void)
     return random_state ^= random_state << 17;
 }
 
-static void test_drop_repeats(void **state)
+CASE(test_drop_repeats)
 {
-    (void)state;
     enum { MOST = 300 };
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
@@ -48,9 +44,8 @@ static void test_drop_repeats(void **state)
 }
 
 /* The same with tags, and what is to be counted of the repeats, by hand. */
-static void test_drop_repeats_tagged(void **state)
+CASE(test_drop_repeats_tagged)
 {
-    (void)state;
     enum { MOST = 300 };
     static fm_kept_tags kept;
     const char *isa;
@@ -132,9 +127,8 @@ static void check_cut_tagged(const fm_exact_kernels *kernels, unsigned shift, co
     assert_int_equal(cut.all_tags, all);
 }
 
-static void test_cut(void **state)
+CASE(test_cut)
 {
-    (void)state;
     enum { MOST = 200 };
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
@@ -199,9 +193,8 @@ static void test_cut(void **state)
     }
 }
 
-static void test_loglinear(void **state)
+CASE(test_loglinear)
 {
-    (void)state;
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
@@ -219,9 +212,8 @@ static void test_loglinear(void **state)
     }
 }
 
-static void test_list_late(void **state)
+CASE(test_list_late)
 {
-    (void)state;
     enum { MOST = 300 };
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
@@ -244,9 +236,8 @@ static void test_list_late(void **state)
     }
 }
 
-static void test_tally_indices(void **state)
+CASE(test_tally_indices)
 {
-    (void)state;
     for (int round = 0; round < 500; round++) {
         uint32_t indices[FM_CHUNK];
         uint64_t expected[32] = {0};
@@ -334,9 +325,8 @@ static void check_part(const fm_exact_kernels *kernels, size_t count, const fm_r
     }
 }
 
-static void test_part(void **state)
+CASE(test_part)
 {
-    (void)state;
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
@@ -425,9 +415,8 @@ static void chunk_of(fm_recency_window *window, shadow *bytes, fm_chunk *chunk,
     window->open_live += (uint32_t)(chunk->count - near);
 }
 
-static void test_window_against_bytes(void **state)
+CASE(test_window_against_bytes)
 {
-    (void)state;
     enum { CHUNKS = 700, MOST_BLOCKS = CHUNKS * FM_CHUNK };
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
@@ -469,15 +458,4 @@ static void test_window_against_bytes(void **state)
         free(bytes.live);
         fm_recency_window_clear(&window);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drop_repeats), cmocka_unit_test(test_drop_repeats_tagged),
-        cmocka_unit_test(test_cut),          cmocka_unit_test(test_loglinear),
-        cmocka_unit_test(test_list_late),    cmocka_unit_test(test_tally_indices),
-        cmocka_unit_test(test_part),         cmocka_unit_test(test_window_against_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

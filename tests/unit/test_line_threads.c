@@ -6,6 +6,8 @@
  *
  * The judge knows what it wrote: it makes the text out of the references.
  */
+#include "case.h"
+
 #include "trace/supply.h"
 #include "unit/trace_helpers.h"
 
@@ -238,9 +240,8 @@ static void try_all_ways(const written *trace, bool strings)
 
 static const char *const formats[] = {"text", "csv", "lackey", "din"};
 
-static void what_was_written_is_read(void **state)
+CASE(what_was_written_is_read)
 {
-    (void)state;
     const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 7;
     for (size_t i = 0; i < 40; i += step) {
@@ -253,9 +254,8 @@ static void what_was_written_is_read(void **state)
     }
 }
 
-static void strings_and_quotes(void **state)
+CASE(strings_and_quotes)
 {
-    (void)state;
     const size_t step = test_stride() > 1 ? 2 : 1;
     uint64_t random = 11;
     for (size_t i = 0; i < 4; i++) {
@@ -266,9 +266,8 @@ static void strings_and_quotes(void **state)
     }
 }
 
-static void wrong_lines(void **state)
+CASE(wrong_lines)
 {
-    (void)state;
     const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 13;
     for (size_t i = 0; i < 16; i += step) {
@@ -288,9 +287,8 @@ static void end_in_returns(written *trace)
     trace->size = size;
 }
 
-static void lines_that_end_in_returns(void **state)
+CASE(lines_that_end_in_returns)
 {
-    (void)state;
     const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 23;
     for (size_t i = 0; i < 24; i += step) {
@@ -310,9 +308,8 @@ static void lines_that_end_in_returns(void **state)
 }
 
 /* One line ends in another way than all before it: said, whoever reads it, and nothing behind it is read. */
-static void mixed_line_ends(void **state)
+CASE(mixed_line_ends)
 {
-    (void)state;
     const size_t step = test_stride() > 1 ? 3 : 1, count = 60000 / step;
     uint64_t random = 29;
     for (size_t i = 0; i < 32; i += step) {
@@ -334,9 +331,8 @@ static void mixed_line_ends(void **state)
     }
 }
 
-static void stretches(void **state)
+CASE(stretches)
 {
-    (void)state;
     const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 17;
     for (size_t i = 0; i < 16; i += step) {
@@ -350,9 +346,8 @@ static void stretches(void **state)
 }
 
 /* Lines longer than a piece, and one longer than is allowed: by one thread and by several the same. */
-static void long_lines(void **state)
+CASE(long_lines)
 {
-    (void)state;
     enum { LONGEST = 1 << 20 };
     const unsigned before = test_stride() > 1 ? 30000 : 90000; /* lines; more than a piece */
     char message[100];
@@ -379,9 +374,8 @@ static void long_lines(void **state)
 }
 
 /* A reader that is closed early, while its threads are at work or wait for a pipe. */
-static void closed_early(void **state)
+CASE(closed_early)
 {
-    (void)state;
     uint64_t random = 19;
     written trace = write_trace("text", test_stride() > 1 ? 100000 : 200000, PLAIN, SIZE_MAX, false, &random);
     const char *path = in_directory("plain");
@@ -414,18 +408,10 @@ static void closed_early(void **state)
     written_free(&trace);
 }
 
-int main(void)
+CASES_WITH(make_directory, remove_directory);
+
+BEFORE_CASES
 {
     signal(SIGPIPE, SIG_IGN); /* of pipes whose reader has met an error */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(strings_and_quotes),
-        cmocka_unit_test(wrong_lines),
-        cmocka_unit_test(lines_that_end_in_returns),
-        cmocka_unit_test(mixed_line_ends),
-        cmocka_unit_test(stretches),
-        cmocka_unit_test(long_lines),
-        cmocka_unit_test(closed_early),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return -1;
 }

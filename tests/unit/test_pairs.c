@@ -3,18 +3,15 @@
  * test_pairs.c - the counters of attribution: ranges of distances against a linear search, the table of
  * pairs against sorting, for every instruction set; growth, order, limits and the spread of the hash.
  */
+#include "case.h"
+
 #include "engine/exact/exact_kernels.h"
-#include "engine/pairs.h"
 
 #include <fathom/analyzer.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-#include <cmocka.h>
-
 static uint64_t random_state = 88172645463325252ULL;
 static uint64_t random64(void)
 {
@@ -63,9 +60,8 @@ static void check_ranges(const uint64_t *edges, size_t count)
     }
 }
 
-static void test_ranges(void **state)
+CASE(test_ranges)
 {
-    (void)state;
     uint64_t edges[FM_EDGES_MAX] = {0};
     check_ranges(edges, 1);
     for (size_t i = 0; i < 64; i++) edges[i + 1] = UINT64_C(1) << i;
@@ -140,9 +136,8 @@ static void check_counts(const fm_exact_kernels *kernels, size_t count, uint32_t
     fm_pair_table_clear(&table);
 }
 
-static void test_counts(void **state)
+CASE(test_counts)
 {
-    (void)state;
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
@@ -156,9 +151,8 @@ static void test_counts(void **state)
 
 /* Sites are numbered in order of appearance: words are small numbers, packed. They must spread all the same.
  */
-static void test_spread(void **state)
+CASE(test_spread)
 {
-    (void)state;
     for (uint64_t seed = 1; seed < 6; seed++)
         for (uint32_t step = 1; step <= 4096; step *= 8) {
             fm_pair_table table;
@@ -182,9 +176,8 @@ static void test_spread(void **state)
         }
 }
 
-static void test_limit(void **state)
+CASE(test_limit)
 {
-    (void)state;
     fm_pair_table table;
     fm_error error = {0};
     assert_int_equal(fm_pair_table_create(&table, 1, 300000, NULL), FM_OK);
@@ -200,15 +193,4 @@ static void test_limit(void **state)
     assert_true(table.memory_peak <= 300000);
     fm_pair_table_clear(&table);
     fm_pair_table_clear(&table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

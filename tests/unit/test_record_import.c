@@ -4,6 +4,8 @@
  * fetch for themselves, and in parts: the keys are those that were written, in their order; a record that was
  * cut is told at the end, and lost bytes of a file that became shorter are found by whoever reads in order.
  */
+#include "case.h"
+
 #include "trace/supply.h"
 #include "unit/trace_helpers.h"
 
@@ -55,9 +57,8 @@ static size_t fetch_all(fm_reader *reader, unsigned workers, const uint64_t *key
     return count;
 }
 
-static void in_stretches(void **state)
+CASE(in_stretches)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (size_t count = 0; count <= MOST; count += count < 3 ? 1 : 19999) {
             const char *path = in_directory(cases[c].name);
@@ -89,9 +90,8 @@ static void in_stretches(void **state)
 }
 
 /* A worker meets the end too early; the reader, begun anew, delivers what there is and says so. */
-static void shortened_meanwhile(void **state)
+CASE(shortened_meanwhile)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const char *path = in_directory(cases[c].name);
         uint64_t *keys = write_records(&cases[c], path, MOST, 0);
@@ -119,9 +119,8 @@ static void shortened_meanwhile(void **state)
 }
 
 /* A part may be shared, too; what is compressed cannot. */
-static void parts_and_compressed(void **state)
+CASE(parts_and_compressed)
 {
-    (void)state;
     enum { PARTS = 7 };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const char *path = in_directory(cases[c].name);
@@ -157,12 +156,4 @@ static void parts_and_compressed(void **state)
     fm_reader_close(reader);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_stretches),
-        cmocka_unit_test(shortened_meanwhile),
-        cmocka_unit_test(parts_and_compressed),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

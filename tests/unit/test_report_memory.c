@@ -4,12 +4,10 @@
  * n: FM_OK or FM_E_NOMEM, no crash, nothing left allocated. (test_allocation_failure.c does this for the rest
  * of the library, where it is explained.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <fathom/view.h>
 
 #if defined(__has_feature)
@@ -23,18 +21,11 @@
 
 #ifdef UNDER_SANITIZER
 
-static void refuse_every_allocation(void **state)
+CASE(refuse_every_allocation)
 {
-    (void)state;
     print_message(
         "SKIP: the sanitizer brings its own malloc, which cannot be replaced; the release build runs this\n");
     skip();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_every_allocation)};
-    return cmocka_run_group_tests_name("report: memory", tests, NULL, NULL);
 }
 
 #else
@@ -148,9 +139,8 @@ static fm_status write_report(fm_error *error)
     return fm_report_write_page(nowhere, &options, all, 1, NULL, 0, error);
 }
 
-static void every_request_is_refused(void **state)
+CASE(every_request_is_refused)
 {
-    (void)state;
     if (!fm_report_available()) {
         print_message("SKIP: this build has no report page (made with FATHOM_REPORT=OFF)\n");
         skip();
@@ -202,10 +192,6 @@ static int close_nowhere(void **state)
     return fclose(nowhere);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_request_is_refused)};
-    return cmocka_run_group_tests_name("report: memory", tests, open_nowhere, close_nowhere);
-}
+CASES_WITH(open_nowhere, close_nowhere);
 
 #endif

@@ -6,19 +6,17 @@
  * quotes, strings,
  * '\r' in none, some or all lines. Vector code: the release build runs this too.
  */
+#include "case.h"
+
 #include "trace/import/text_kernels.h"
 
 #include <fathom/trace.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-#include <cmocka.h>
-
 enum { ROUNDS = 6000, MOST_BYTES = 24 << 10, MOST_LINES = MOST_BYTES, LONGEST_ROW = 4096 };
 
 static uint64_t random_state = 88172645463325252ULL;
@@ -218,9 +216,8 @@ static size_t any_room(void)
     return once_in(3) ? 1 + below(9) : MOST_LINES;
 }
 
-static void test_keys(void **state)
+CASE(test_keys)
 {
-    (void)state;
     const fm_row_plan plan = {.delimiter = '\n', .key_column = 1, .key_unit = 1, .size_unit = 1};
     const fm_text_kernels *kernels;
     for (size_t k = 0; (kernels = fm_text_kernels_at(k)); k++) {
@@ -237,9 +234,8 @@ static void test_keys(void **state)
     }
 }
 
-static void test_rows(void **state)
+CASE(test_rows)
 {
-    (void)state;
     const fm_text_kernels *kernels;
     for (size_t k = 0; (kernels = fm_text_kernels_at(k)); k++) {
         lines_read = 0;
@@ -339,9 +335,8 @@ static void compare_accesses(const fm_text_kernels *kernels, bool lackey, const 
     }
 }
 
-static void test_accesses(void **state)
+CASE(test_accesses)
 {
-    (void)state;
     static char bytes[MOST_BYTES + 100];
     const fm_text_kernels *kernels;
     for (size_t k = 0; (kernels = fm_text_kernels_at(k)); k++) {
@@ -359,13 +354,8 @@ static void test_accesses(void **state)
     }
 }
 
-int main(void)
+BEFORE_CASES
 {
     if (!fm_text_kernels_at(0)) print_message("skip all this machine has no kernels for lines of text\n");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_accesses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return -1;
 }

@@ -5,6 +5,8 @@
  * closed while its threads are at work. The same where threads fetch stretches for themselves
  * (fm_reader_share), which stop at the first damage, and where it is within a block, leave all to others.
  */
+#include "case.h"
+
 #include "trace/supply.h"
 #include "unit/native_samples.h"
 
@@ -173,9 +175,8 @@ static void assert_same(const char *path, fm_reader_options options, unsigned th
 
 /* ---- sound traces ---- */
 
-static void of_the_writer(void **state)
+CASE(of_the_writer)
 {
-    (void)state;
     static const size_t counts[] = {0, 1, 65536, 65537, 131072, 300001};
     static const unsigned columns[] = {0, FM_COLUMN_SIZE | FM_COLUMN_KIND, ALL_COLUMNS};
     const char *path = in_directory("x.fathom");
@@ -198,9 +199,8 @@ static void of_the_writer(void **state)
 }
 
 /* Blocks as other writers may make them: of any size, many more than the threads have room for. */
-static void uneven_blocks(void **state)
+CASE(uneven_blocks)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     uint8_t *bytes = malloc(ROOM);
     assert_non_null(bytes);
@@ -219,9 +219,8 @@ static void uneven_blocks(void **state)
     free(bytes);
 }
 
-static void fetches(void **state)
+CASE(fetches)
 {
-    (void)state;
     sample s = make_sample(test_stride() > 1 ? 200000 : 400000, 0, 1);
     for (size_t i = 0; i < s.count; i++)
         if (i < 140000 || i % 5 == 0)
@@ -234,9 +233,8 @@ static void fetches(void **state)
 }
 
 /* Parts and threads go together. */
-static void parts(void **state)
+CASE(parts)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     const uint32_t step = test_stride() > 1 ? 3 : 1; /* of one part, and of four */
     sample s = make_sample(400000 / step, 0, 3);
@@ -248,9 +246,8 @@ static void parts(void **state)
 }
 
 /* What cannot be read at any place is read from its beginning, as ever. */
-static void streams(void **state)
+CASE(streams)
 {
-    (void)state;
     sample s = make_sample(test_stride() > 1 ? 100000 : 200000, 0, 3);
     const char *plain = in_directory("x.fathom"), *compressed = in_directory("x.fathom.zst");
     store(&s, plain, ALL_COLUMNS, 0, 9973);
@@ -315,9 +312,8 @@ static unsigned threads_for(size_t at)
     return 2 + (unsigned)(at % 3);
 }
 
-static void flip_bits(void **state)
+CASE(flip_bits)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("flip.fathom");
     for (size_t at = 0; at < file->size; at += 11 * test_stride()) {
@@ -330,9 +326,8 @@ static void flip_bits(void **state)
     free_small(file);
 }
 
-static void cut_anywhere(void **state)
+CASE(cut_anywhere)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("cut.fathom");
     for (size_t size = 0; size <= file->size;
@@ -348,9 +343,8 @@ static void cut_anywhere(void **state)
 }
 
 /* Five bytes more, or less, within the first, a middle and the last block. */
-static void shift(void **state)
+CASE(shift)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("shift.fathom");
     static const size_t blocks[] = {0, 5, BLOCKS - 1};
@@ -370,9 +364,8 @@ static void shift(void **state)
 }
 
 /* A block is missing, or stands there twice, or changes places with the next. */
-static void misplaced(void **state)
+CASE(misplaced)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("misplaced.fathom");
     uint8_t bytes[2 * sizeof file->bytes];
@@ -398,9 +391,8 @@ static void misplaced(void **state)
 }
 
 /* Checksums that are right, of content that is not: found while decoding only. */
-static void sealed_nonsense(void **state)
+CASE(sealed_nonsense)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("nonsense.fathom");
     const size_t header = fm_native_block_header_size(ALL_COLUMNS);
@@ -439,9 +431,8 @@ static size_t large_blocks(void)
     return test_stride() > 1 ? 7 : LARGE_BLOCKS;
 }
 
-static void large_damage(void **state)
+CASE(large_damage)
 {
-    (void)state;
     const char *path = in_directory("large.fathom");
     const size_t blocks = large_blocks();
     sample s = make_sample(blocks * 65536 - 77, 0, 4);
@@ -465,9 +456,8 @@ static void large_damage(void **state)
 }
 
 /* The file becomes shorter while it is read: what comes is a beginning of it, and the end is told. */
-static void shortened_meanwhile(void **state)
+CASE(shortened_meanwhile)
 {
-    (void)state;
     const char *path = in_directory("short.fathom");
     sample s = make_sample((size_t)LARGE_BLOCKS * 65536, 1, 4);
     for (unsigned threads = 2; threads <= MOST_THREADS; threads += test_stride() > 1 ? 6 : 3) {
@@ -493,9 +483,8 @@ static void shortened_meanwhile(void **state)
 }
 
 /* Whenever it is closed, threads end and nothing is left. */
-static void closed_early(void **state)
+CASE(closed_early)
 {
-    (void)state;
     const char *path = in_directory("early.fathom");
     sample s = make_sample(large_blocks() * 65536, 0, 4);
     store(&s, path, ALL_COLUMNS, 0, 65536);
@@ -516,16 +505,4 @@ static void closed_early(void **state)
     free_sample(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_the_writer), cmocka_unit_test(uneven_blocks),
-        cmocka_unit_test(fetches),       cmocka_unit_test(parts),
-        cmocka_unit_test(streams),       cmocka_unit_test(flip_bits),
-        cmocka_unit_test(cut_anywhere),  cmocka_unit_test(shift),
-        cmocka_unit_test(misplaced),     cmocka_unit_test(sealed_nonsense),
-        cmocka_unit_test(large_damage),  cmocka_unit_test(shortened_meanwhile),
-        cmocka_unit_test(closed_early),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

@@ -7,6 +7,8 @@
  * Judges: the content that was compressed; libzstd for where frames end; and reading with one thread, which
  * never divides frames.
  */
+#include "case.h"
+
 #include "trace/frames_ahead.h"
 #include "trace/zstd_frame.h"
 #include "unit/trace_helpers.h"
@@ -135,9 +137,8 @@ static size_t take_apart(unsigned threads, size_t step)
     return at;
 }
 
-static void in_order(void **state)
+CASE(in_order)
 {
-    (void)state;
     uint64_t random = 11;
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     for (size_t i = 0; i < 40; i++) {
@@ -150,9 +151,8 @@ static void in_order(void **state)
 }
 
 /* Anything behind, or instead of, a frame. */
-static void then_something_else(void **state)
+CASE(then_something_else)
 {
-    (void)state;
     uint64_t random = 12;
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     for (size_t i = 0; i < 60; i++) {
@@ -187,9 +187,8 @@ static void then_something_else(void **state)
 }
 
 /* The line that is wrong has its number, whichever frame it is in. */
-static void wrong_line(void **state)
+CASE(wrong_line)
 {
-    (void)state;
     uint64_t random = 13;
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     make_file(&random, 12, 100000, compressor);
@@ -224,9 +223,8 @@ static void put_repeated(size_t blocks)
     }
 }
 
-static void large_frames(void **state)
+CASE(large_frames)
 {
-    (void)state;
     uint64_t random = 14;
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     /* Small ones first; then one of 128 MiB, and more behind it. */
@@ -276,9 +274,8 @@ static void large_frames(void **state)
 }
 
 /* Where frames end, by libzstd; and no part of one is taken for a whole. */
-static void walking(void **state)
+CASE(walking)
 {
-    (void)state;
     uint64_t random = 15;
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     for (size_t i = 0; i < 60; i++) {
@@ -309,12 +306,4 @@ static void walking(void **state)
     ZSTD_freeCCtx(compressor);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_order),   cmocka_unit_test(then_something_else),
-        cmocka_unit_test(wrong_line), cmocka_unit_test(large_frames),
-        cmocka_unit_test(walking),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+CASES_WITH(setup, teardown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parallel_draw.c - pieces that threads fetch for themselves (block_supply.h): the trace stands in memory, or
+ * parallel_draw.c - pieces that threads fetch for themselves (engine.h): the trace stands in memory, or
  * in a file of which any block can be read. Nobody copies for others, so that pieces may be large.
  *
  * A large piece is analysed as a whole, by an engine of one thread that begins empty: all distances within it
@@ -211,8 +211,8 @@ static bool is_beyond_bound(const fm_parallel *self, const fm_piece *piece, cons
                             firsts->count != fm_exact_live((fm_engine *)worker->whole));
 }
 
-static fm_status fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
-                       fm_error *error)
+static fm_status draw_fetch(const fm_parallel *self, fm_piece *piece, unsigned number,
+                            fm_references *references, fm_error *error)
 {
     const fm_block_supply *supply = self->supply;
     uint64_t repeats = 0;
@@ -244,7 +244,7 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     while (status == FM_OK && fetched.count > 0) {
         if (piece->drops && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
             fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
-        status = fetch(self, piece, number, &fetched, error);
+        status = draw_fetch(self, piece, number, &fetched, error);
         if (status == FM_OK && fetched.count > 0)
             status = self->ordered ? fm_piece_order_feed(self, piece, &fetched, worker, error)
                                    : count_whole(worker, &fetched, error);
@@ -272,7 +272,7 @@ static fm_status draw_by_parts(fm_parallel *self, fm_piece *piece, unsigned numb
     fm_parallel_end_whole(worker); /* for now nobody needs it */
     fm_status status = self->ordered ? FM_OK : fm_parallel_start_local(self, worker, error);
     while (status == FM_OK && fetched.count > 0) {
-        status = fetch(self, piece, number, &fetched, error);
+        status = draw_fetch(self, piece, number, &fetched, error);
         if (status == FM_OK && fetched.count > 0)
             status = fm_piece_reserve(self, piece, piece->events + worker->held.count + fetched.count, error);
         if (status == FM_OK)

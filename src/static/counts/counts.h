@@ -13,4 +13,9 @@
 fm_status fm_count_executions(const fm_region *region, const int64_t *parameters, double deadline,
                               uint64_t *executions, fm_error *error);
 
+/* Loads and stores; UINT64_MAX where they are more. */
+uint64_t fm_counted_accesses(const fm_region_counts *counts);
+/* So many are worked off one by one rather than counted. */
+enum { FM_FEW_ACCESSES = 200000000 };
+
 #endif

@@ -168,3 +168,10 @@ void fm_region_counts_destroy(fm_region_counts *counts)
     free(counts->condition);
     free(counts);
 }
+
+uint64_t fm_counted_accesses(const fm_region_counts *counts)
+{
+    const uint64_t loads = strtoull(counts->loads, NULL, 10), stores = strtoull(counts->stores, NULL, 10);
+    uint64_t sum;
+    return __builtin_add_overflow(loads, stores, &sum) ? UINT64_MAX : sum;
+}

@@ -10,8 +10,8 @@
  */
 #include <fathom/view.h>
 
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "view/text.h"
 
 #include <inttypes.h>
@@ -102,7 +102,7 @@ static void write_part(const parts_table *table, const fm_profile *part, unsigne
 
 static bool tree_make(part_tree *tree, const fm_profile *whole)
 {
-    fm_key_table pids = {0};
+    fm_table pids = FM_TABLE_OF(uint32_t);
     uint32_t *latest = fm_calloc(whole->part_count, sizeof *latest); /* part with the pid of that number */
     bool made = latest && whole->part_count < UINT32_MAX / 2;
     tree->first = fm_calloc(whole->part_count + 1, sizeof *tree->first);
@@ -115,9 +115,9 @@ static bool tree_make(part_tree *tree, const fm_profile *whole)
         uint32_t parent = 0; /* 0: the whole; else number + 1 */
         if (run && !run->thread) {
             uint32_t above = run->by_exec ? run->process : run->parent;
-            uint32_t number = above ? fm_key_table_find(&pids, (fm_key){above, 0, 0}) : FM_KEY_NONE;
+            uint32_t number = above ? fm_table_look_up(&pids, &above) : FM_KEY_NONE;
             if (number != FM_KEY_NONE) parent = latest[number] + 1;
-            number = fm_key_table_add(&pids, (fm_key){run->process, 0, 0}, (uint32_t)pids.count);
+            number = fm_table_add(&pids, &run->process);
             made = number != FM_KEY_NONE;
             if (made) latest[number] = (uint32_t)i; /* after exec, or when a number is used again */
         }
@@ -128,7 +128,7 @@ static bool tree_make(part_tree *tree, const fm_profile *whole)
         tree->last[parent] = (uint32_t)i + 1;
         tree->up[i + 1] = parent;
     }
-    fm_key_table_clear(&pids);
+    fm_table_clear(&pids);
     free(latest);
     return made;
 }
