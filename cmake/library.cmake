@@ -1,6 +1,6 @@
 # libfathom: every room under src/ but the cli. A new .c file in a room is picked up by itself.
 file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
-     src/base/*.c src/process/*.c src/collect/*.c src/sample/*.c collect/sample/burst_log.c src/trace/*.c src/trace/*/*.c
+     src/base/*.c src/process/*.c src/collect/*.c src/sample/*.c src/program/*.c collect/sample/burst_log.c src/trace/*.c src/trace/*/*.c
      src/engine/*.c src/engine/*/*.c
      src/analyzer/*.c src/cluster/*.c src/profile/*.c src/profile/*/*.c src/static/*.c src/static/*/*.c src/symbols/*.c src/model/*.c
      src/view/*.c src/view/*/*.c src/job/*.c)

@@ -26,7 +26,7 @@ static uint64_t *write_records(const record_case *made, const char *path, size_t
     if (!bytes || !keys) abort();
     memset(bytes, 0xEE, (count + 1) * made->bytes);
     for (size_t i = 0; i < count; i++) {
-        keys[i] = next_random(&seed);
+        keys[i] = random_from(&seed);
         for (unsigned b = 0; b < 8; b++)
             bytes[i * made->bytes + made->key_at + b] = (uint8_t)(keys[i] >> 8 * b);
     }

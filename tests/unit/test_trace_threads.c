@@ -209,7 +209,7 @@ CASE(uneven_blocks)
         size_t references[MOST_BLOCKS], at[MOST_BLOCKS + 1], blocks = (size_t)turn * MOST_BLOCKS / 11,
                                                              all = 0;
         for (size_t b = 0; b < blocks; b++)
-            all += references[b] = 1 + next_random(&seed) % (turn % 3 == 0 ? 1 : turn % 3 == 1 ? 7 : 400);
+            all += references[b] = 1 + random_from(&seed) % (turn % 3 == 0 ? 1 : turn % 3 == 1 ? 7 : 400);
         sample s = make_sample(all, turn % 4, seed);
         write_file(path, bytes, make_blocks(&s, references, blocks, NULL, 0, bytes, ROOM, at));
         for (unsigned threads = 1; threads <= MOST_THREADS; threads += test_stride() > 1 ? 3 : 1)
