@@ -153,7 +153,19 @@ COMMANDS = (
        "fathom analyze small.u64 --engine parda --bound 300 --threads 3 --json p.json"]
     + ["fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --size 32K,1M",
        "fathom analyze zipf.u64 --json a.json --quiet && fathom analyze uniform.fathom --json b.json --quiet && fathom compare a.json b.json",
-       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html && rm page.html",
+       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze prog.fathom --granularity 8,64 --json a.json --quiet && fathom report a.json --size 4K,32K,1M -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze zipf.u64 --engine shards --rate 0.1 --json a.json --quiet && fathom report a.json --size 1K,10K -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --csv c.csv --json m.json",
+       "fathom phases prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom sample --simulate prog.fathom --period 100 --json a.json --quiet; fathom report a.json -o page.html; fathom mrc a.json --size 32K"]
+    + [f"fathom analyze prog.fathom --by {by} {options} >text.txt" for by in ("line", "function", "object")
+       for options in ("", "--pairs --top 3 --size 4K,32K,1M", "--bound 300 --histogram")]
+    + [f"fathom analyze prog.fathom {options} --json a.json --quiet && fathom analyze prog2.fathom {options} --json b.json --quiet && "
+       f"fathom diff a.json b.json {show}" for options in ("", "--bound 500")
+       for show in ("--report page.html", "--by function --json d.json --markdown text.md", "--by object --size 4K,32K,1M --fail-if 'misses@4K > +0'")]
+    + [
        "fathom analyze prog.fathom --json a.json --quiet && fathom analyze prog2.fathom --json b.json --quiet && "
        "fathom train -o m.json a.json b.json && fathom predict m.json --data-size 100000 --json p.json",
        "fathom phases prog.fathom --json p.json", "fathom phases zipf.u64", "fathom check prog.fathom", "fathom check cut.fathom"]
@@ -162,9 +174,17 @@ COMMANDS = (
        for collector, program in (("valgrind", "./plain 300"), ("compiler", "./built 3000"))
        for options in ("", "--no-sites", "--threads 3", "--call-paths", "--granularity 8,64", "--function touch --no-stack",
                        "--engine tree --no-sites", "--bound 100", "--threads-private", "--size 4K,32K", "--time --no-sites")]
-    + ["setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
+    + ["setarch -R fathom run --collector valgrind --call-paths --callgrind c.out --csv pairs.csv --size 4K,32K,1M -o /dev/null -- ./plain 300",
+       "setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
        "setarch -R fathom record -o r.fathom -- ./plain 100 && fathom check r.fathom && rm r.fathom",
        "setarch -R fathom record -o r.u64 -- ./built 100",
+       "setarch -R fathom run --follow-children --call-paths --json p.json -o /dev/null -- ./family 500",
+       "setarch -R fathom run --follow-children --csv pairs.csv --json p.json -o /dev/null -- ./family 500",
+       "setarch -R fathom run --isa portable --json p.json -o text.txt -- ./family 100",
+       "setarch -R fathom record -o r.fathom -- ./family 300; fathom analyze r.fathom --json p.json && rm -f r.fathom"]
+    + [f"fathom sample --simulate prog.fathom --period {period} {options} --json p.json" for period in (50, 500)
+       for options in ("", "--bursts 64:2", "--estimator kaplan-meier", "--estimator rdx", "--by object --pairs", "--no-sites", "--even")]
+    + ["setarch -R fathom run --collector compiler --follow-children --call-paths --json p.json -o text.txt -- ./built 300",
        "mpirun --allow-run-as-root --oversubscribe -np 2 fathom analyze --mpi zipf.fathom --json p.json",
        "mpirun --allow-run-as-root --oversubscribe -np 3 fathom analyze --mpi prog.fathom --engine parda --no-sites --json p.json"]
     + STATICS
@@ -188,6 +208,51 @@ int main(int argc, char **argv)
 """
 
 
+# Thread-local and shared variables, a library that comes and goes, a child, allocations on several paths.
+FAMILY = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static __thread int local[3000];
+static int shared[4000];
+static volatile long sink;
+__attribute__((noinline)) static char *small(size_t n) { return malloc(n); }
+__attribute__((noinline)) static char *large(size_t n) { return small(n * 16); }
+static void walk(char *p, size_t n) { for (size_t i = 0; i < n; i += 64) sink += p[i]++; }
+static void deep(int n, char *p) { if (n) deep(n - 1, p); else walk(p, 20000); }
+static void work(size_t n)
+{
+    for (int r = 0; r < 3; r++)
+        for (size_t i = 0; i < 3000; i++) { local[i]++; shared[(i * 7) % 4000] += local[i]; }
+    char *p[20];
+    for (int i = 0; i < 20; i++) memset(p[i] = i % 2 ? small(n) : large(n), i, n);
+    for (int i = 0; i < 20; i++) walk(p[i], n);
+    for (int i = 0; i < 20; i++) free(p[i]);
+}
+int main(int argc, char **argv)
+{
+    size_t n = strtoul(argv[1], 0, 10);
+    char *p = large(20000 / 16 + 64);
+    for (int i = 0; i < 4; i++) deep(i, p);
+    void *library = dlopen("libz.so.1", RTLD_NOW);
+    if (library) dlclose(library);
+    for (int i = 0; i < 2; i++) {
+        if (fork() == 0) {
+            work(n);
+            if (i) execlp("true", "true", (char *)0);
+            walk(p, 20000);
+            _exit(0);
+        }
+        wait(0);
+    }
+    work(n);
+    return 0;
+}
+"""
+
+
 def without_moment(value):
     if isinstance(value, dict):
         return {key: without_moment(item) for key, item in value.items() if key not in MOMENT}
@@ -201,6 +266,7 @@ def without_moment(value):
 def plain_text(text, directory):
     text = text.replace(directory, "DIR")
     text = re.sub(r"(?m)^process .*$", "process N", text)
+    text = re.sub(r"(?m)^pid: \d+$", "pid: N", text)
     text = re.sub(r"process \d+", "process N", text)
     text = re.sub(r"after \d[\d.]* s", "after T s", text)
     text = re.sub(r"\d[\d.,]* (M |G |k )?references/s", "N references/s", text)
@@ -222,6 +288,12 @@ def differences(old, new, path=""):
     return [] if old == new else [f"{path}: {old!r} and {new!r}"]
 
 
+def page_data(page):
+    """What a page draws: its data, not its script."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    return without_moment(json.loads(found.group(1))) if found else "no data"
+
+
 def run(command, fathom, directory):
     """What a command printed, and what it left: name to content."""
     environment = {**os.environ, "PATH": f"{fathom}:{os.environ['PATH']}", "LC_ALL": "C", "COLUMNS": "100"}
@@ -237,7 +309,9 @@ def run(command, fathom, directory):
         os.unlink(path)
         if name.endswith(".json"):
             content = without_moment(json.loads(content.decode(errors="replace").replace(directory, "DIR")))
-        elif name.endswith(".txt") and name.startswith("text"):
+        elif name.endswith(".html"):
+            content = page_data(content.decode(errors="replace").replace(directory, "DIR"))
+        elif name == "c.out" or (name.endswith(".txt") and name.startswith("text")):
             content = plain_text(content.decode(errors="replace"), directory)
         left[name] = content
     return left
@@ -264,6 +338,9 @@ def main():
         with open(os.path.join(inputs, "plain.c"), "w") as file:
             file.write(PROGRAM)
         subprocess.run(["gcc", "-O1", "-g", "plain.c", "-o", "plain"], cwd=inputs, check=True)
+        with open(os.path.join(inputs, "family.c"), "w") as file:
+            file.write(FAMILY)
+        subprocess.run(["gcc", "-O1", "-g", "family.c", "-o", "family"], cwd=inputs, check=True)
         for name in SOURCES:
             path = os.path.join(ROOT, name)
             (shutil.copytree if os.path.isdir(path) else shutil.copy)(path, os.path.join(inputs, os.path.basename(name)))
@@ -281,7 +358,8 @@ def main():
             results = []
             for build in (old, new):
                 if "./built" in command:
-                    subprocess.run([os.path.join(build, "fathom"), "cc", "-O1", "-g", "plain.c", "-o", "built"], cwd=inputs, check=True)
+                    subprocess.run([os.path.join(build, "fathom"), "cc", "-O1", "-g", "-Wl,--build-id=0xfa", "plain.c", "-o",
+                                    "built"], cwd=inputs, check=True)
                 results.append(run(command, build, inputs))
             found = differences(*results)
             print(f"{'DIFFERENT' if found else 'same':9} {command}", flush=True)

@@ -109,8 +109,8 @@ static const char *path_of(const scene *self, size_t row)
     static char text[256];
     static const char *const names[] = {
         [MAIN_CALLS_F] = "mf", [MAIN_CALLS_G] = "mg", [F_CALLS_G] = "fg", [G_CALLS_F] = "gf"};
-    const fm_code *code = &self->process->code;
-    uint32_t node = code->tags.entries[self->got.tag[row] - 1].b;
+    const fm_program *code = &self->process->code.program;
+    uint32_t node = code->places.entries[self->got.tag[row] - 1].b;
     char reversed[16][4];
     size_t count = 0;
     for (; node; node = code->calls.nodes[node].parent) {
@@ -280,7 +280,7 @@ CASE(valgrind_function)
         step(self, G, sp - 16);   /* 19 x */
         step(self, MAIN, sp + 8); /* 20: an exception, caught above */
         scene_play(self, FM_PRODUCER_VALGRIND);
-        assert_true(self->process->code.function_found);
+        assert_true(self->process->code.program.function_found);
         expect_came(self, "....xxxxxx..xx..x.x.");
         assert_int_equal(self->process->left_out, self->next - 1 + 7 - self->got.count);
         scene_free(self);
@@ -433,12 +433,12 @@ CASE(deep_recursion)
     uint64_t seed = 5;
     for (int round = 0; round < 20; round++) {
         for (uint64_t i = 0; i < 4000; i++)
-            enter(self, 0x400100, 0x400200 + next_random(&seed) % 2 * 16,
+            enter(self, 0x400100, 0x400200 + random_from(&seed) % 2 * 16,
                   0x70000000 - (uint64_t)(round * 4000) * 16 - i * 16);
         touch(self);
         scene_play(self, FM_PRODUCER_COMPILER);
     }
     assert_int_equal(self->got.count, 20);
-    assert_in_range(self->process->code.calls.count, 2, 1 + 4); /* a, b, a>b, b>a */
+    assert_in_range(self->process->code.program.calls.count, 2, 1 + 4); /* a, b, a>b, b>a */
     scene_free(self);
 }

@@ -62,7 +62,7 @@ static const fm_sampled_object *object_at(world *self, uint64_t time, uint64_t a
 
 static uint64_t caller_of(const world *self, const fm_sampled_object *object)
 {
-    return self->code.sites.entries[self->code.paths.entries[object->number - 1].a - 1].a + 1;
+    return self->code.program.sites.entries[self->code.program.calls.nodes[object->is.number].call].a + 1;
 }
 
 /* A program that allocates as long as it runs, and of which there are hardly any bursts. */
@@ -102,7 +102,7 @@ CASE(test_blocks_at_a_time)
     assert_int_equal(caller_of(self, object_at(self, 25, 0x2003f)), 0x402000);
     assert_null(object_at(self, 35, 0x10800));
     assert_int_equal(caller_of(self, object_at(self, 45, 0x10800)), 0x403000);
-    assert_int_equal(object_at(self, 45, 0x10800)->kind, FM_OBJECT_HEAP);
+    assert_int_equal(object_at(self, 45, 0x10800)->is.kind, FM_OBJECT_HEAP);
     destroy(self);
 }
 
@@ -244,8 +244,9 @@ CASE(test_unwinding)
 static size_t calls_of(const fm_sampled_code *code, uint32_t path, uint64_t *addresses)
 {
     size_t count = 0;
-    for (; path; path = code->paths.entries[path - 1].b)
-        addresses[count++] = code->sites.entries[code->paths.entries[path - 1].a - 1].a;
+    const fm_program *program = &code->program;
+    for (; path; path = program->calls.nodes[path].parent)
+        addresses[count++] = program->sites.entries[program->calls.nodes[path].call].a;
     for (size_t i = 0; i < count / 2; i++) {
         const uint64_t address = addresses[i];
         addresses[i] = addresses[count - 1 - i];

@@ -39,7 +39,7 @@ CASE(refuse_every_allocation)
 
 #else
 
-#include "collect/object_map.h"
+#include "program/object_map.h"
 #include "symbols/symbols.h"
 #include "unit/symbol_programs.h"
 #include <errno.h>
