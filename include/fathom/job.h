@@ -139,6 +139,18 @@ static inline fm_status fm_job_run(fm_job *job, const fm_collect_options *progra
     return fm_job_run_sized(job, program, sizeof *program, error);
 }
 
+/* A program that is run at nearly its own speed, or one that runs already (program->pid), of which samples
+ * are taken. Of the options, granularities and objects are the job's; of those of the estimate, what depends
+ * on code. */
+FM_API fm_status fm_job_sample_sized(fm_job *job, const fm_sampled_run_options *program, size_t program_size,
+                                     const fm_estimate_options *estimate, size_t estimate_size,
+                                     fm_error *error);
+static inline fm_status fm_job_sample(fm_job *job, const fm_sampled_run_options *program,
+                                      const fm_estimate_options *estimate, fm_error *error)
+{
+    return fm_job_sample_sized(job, program, sizeof *program, estimate, sizeof *estimate, error);
+}
+
 /* How the program ended: what was started, or what it became by exec. */
 typedef struct fm_job_end {
     bool known;
