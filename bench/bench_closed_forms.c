@@ -6,7 +6,7 @@
  *     bench_closed_forms [--references 100M] [--keys 1M,20M] [--contenders exact,tree]
  */
 #include "contender.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 #include "oracle/closed_forms.h"
 
 #include <getopt.h>

@@ -13,7 +13,7 @@
 #include "contender.h"
 
 #include "base/rounds.h"
-#include "engine/gpu/gpu_loader.h"
+#include "engine/gpu/gpu.h"
 
 #include <getopt.h>
 #include <inttypes.h>

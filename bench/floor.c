@@ -6,7 +6,7 @@
  */
 #include "floor.h"
 
-#include "engine/block_table.h"
+#include "engine/engine_tables.h"
 #include "engine/exact/exact_kernels.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 # libfathom: every room under src/ but the cli. A new .c file in a room is picked up by itself.
 file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
-     src/base/*.c src/process/*.c src/collect/*.c src/sample/*.c collect/sample/burst_log.c src/trace/*.c src/trace/*/*.c
+     src/base/*.c src/process/*.c src/collect/*.c src/sample/*.c src/program/*.c collect/sample/burst_log.c src/trace/*.c src/trace/*/*.c
      src/engine/*.c src/engine/*/*.c
      src/analyzer/*.c src/cluster/*.c src/profile/*.c src/profile/*/*.c src/static/*.c src/static/*/*.c src/symbols/*.c src/model/*.c
-     src/view/*.c src/view/*/*.c)
+     src/view/*.c src/view/*/*.c src/job/*.c)
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/protocol.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")
@@ -29,7 +29,7 @@ foreach(library fathom_static fathom_shared)
   target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
 endforeach()
 
-# The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact/exact_isa.c).
+# The hot loops of `exact`, once per instruction set; chosen at run time (src/engine/exact/exact.c).
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(src/engine/exact/exact_avx512.c PROPERTIES COMPILE_OPTIONS
                               "${FATHOM_KERNEL_OPTIMIZATION};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")

@@ -19,6 +19,99 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Fields of a profile that say when and by whom, not what.
 MOMENT = {"seconds", "process", "pid", "parent", "started", "version", "collector_version", "generator", "created"}
 
+# Sources of loops, for `fathom static`, out of this tree; and two regions as text.
+SOURCES = ["examples/gemm.c", "examples/machines"] + [
+    "tests/static/" + name for name in (
+        "kernels/2mm.c", "kernels/adi.f90", "kernels/cholesky.c", "kernels/durbin.c", "kernels/floyd-warshall.c", "kernels/gemver.f",
+        "kernels/heat-3d.c", "kernels/jacobi-1d.c", "kernels/jacobi-2d.c", "kernels/jacobi-2d.f90", "kernels/lu.c",
+        "kernels/nussinov.c", "kernels/seidel-2d.c", "kernels/syr2k.f90", "cases/calls.c", "cases/complex.c", "cases/containers.cc",
+        "cases/guards.c", "cases/members.c", "cases/methods.cc", "cases/pointers.c", "cases/steps.c", "cases/swaps.c",
+        "cases/while.c", "fortran/calls.f90", "fortran/control.f90", "fortran/matmuls.f90", "fortran/sections.f90",
+        "fortran/shapes.f90")]
+REGIONS = {
+    "sweep.fir": """fathom-region 1
+file 1 "sweep.c"
+function "sweep" @1:1-5
+param n
+param m = 8
+assume n >= 1
+array A[n][m] of 8
+array B[m] of 8
+for t = 0 to 1 @1:1 { for i = 0 to n - 1 @1:2 { for j = 0 to m - 1 @1:3 {
+  do adds 1 @1:3 { load A[i][j] @1:3:40 "A[i][j]" } } } }
+for j = 0 to m - 1 @1:4 { for i = 0 to n - 1 @1:5 {
+  do adds 1 @1:5 { load B[j] @1:5:31 "B[j]" load A[i][j] @1:5:39 "A[i][j]" store B[j] @1:5:31 "B[j]" } } }
+""",
+    "wave.fir": """fathom-region 1
+file 1 "wave.c"
+array A[20][30] of 8
+array B[20] of 8
+for i = 1 to 19 @1:1 { for j = 0 to 28 @1:2 {
+  do @1:3 { load A[i - 1][j + 1] "A[i-1][j+1]" store A[i][j] "A[i][j]" } } }
+for i = 0 to 18 @1:4 { do @1:5 { store B[i] "B[i]" } }
+for i = 0 to 18 @1:6 { do @1:7 { load B[i + 1] "B[i+1]" } }
+""",
+    "assumed.c": """void f(int n, double *x, const int *idx, const double *s, double stop)
+{
+    for (int i = 0; i < n; i++) {
+        if (s[i] > stop) x[i] = s[i];
+        x[idx[i]] += 1.0;
+        double e = s[i];
+        while (e > stop) e *= x[i];
+    }
+}
+"""}
+# Their parameters.
+SIZES = {"2mm.c": "ni=16,nj=18,nk=22,nl=24", "adi.f90": "tsteps=5,n=20", "cholesky.c": "n=40", "durbin.c": "n=40",
+         "floyd-warshall.c": "n=30", "gemver.f": "n=40", "heat-3d.c": "tsteps=5,n=10", "jacobi-1d.c": "tsteps=20,n=30",
+         "jacobi-2d.c": "tsteps=10,n=30", "jacobi-2d.f90": "tsteps=10,n=30", "lu.c": "n=40", "nussinov.c": "n=40",
+         "seidel-2d.c": "tsteps=5,n=30", "syr2k.f90": "m=20,n=30", "complex.c": "n=9", "guards.c": "n=12", "members.c": "g.n=5,g.m=6",
+         "pointers.c": "n=11", "steps.c": "n=29", "swaps.c": "steps=5,n=20", "while.c": "n=13", "containers.cc": "n=7,v.size=10,m.columns_=8",
+         "methods.cc": "times=2,this.nx_=9,this.ny_=7", "calls.c": ""}
+STATIC = "fathom static"
+STATICS = (
+    # The default, and all methods that are no walks.
+    [f"{STATIC} {name} {'-D ' + sizes if sizes else ''} --size 1K,32K --json p.json --csv pairs.csv --callgrind c.out"
+     for name, sizes in SIZES.items()]
+    + [f"{STATIC} {name} -D {SIZES[name]} --method {method} --bins exact --pairs --size 1K --limit-time 300 --json p.json"
+       for name in ("2mm.c", "adi.f90", "cholesky.c", "seidel-2d.c", "gemver.f") for method in ("walk", "count", "reconstruct", "sample")]
+    + [f"{STATIC} {name} -D {SIZES[name]} --emit-ir region.fir" for name in SIZES if SIZES[name]]
+    + [f"{STATIC} {name} --counts" for name in ("gemm.c", "cholesky.c", "jacobi-2d.f90", "guards.c", "sweep.fir")]
+    + [f"{STATIC} {name}.f90 --function {name} -D {sizes} --json p.json" for name, sizes in (
+        ("sections", "n=7,m=5"), ("matmuls", "n=7,m=5,l=6"), ("control", "n=7,m=5,k=3"), ("calls", "n=7,m=5"), ("shapes", "n=7,m=5,k=3"))]
+    + [f"{STATIC} gemm.c -D n={n} --layout {layout} --granularity {granularity} --method count --bins {bins} --json p.json"
+       for n, layout, granularity, bins in ((40, "contiguous", 64, "exact"), (37, "aligned", 64, "log2"), (24, "contiguous", 8, "loglinear"))]
+    + [f"{STATIC} gemm.c -D n=100000 --method {method} --size 32K,1M --limit-time 300 --json p.json" for method in ("count", "sample --draws 500")]
+    + [f"{STATIC} cholesky.c -D n=20 --scalars --size 1K --verify --json p.json", f"{STATIC} lu.c -D n=24 --method count --verify --histogram",
+       f"{STATIC} syr2k.f90 -D m=20,n=30 --scalars --by object --top 0 --size 1K --embed-source --json p.json",
+       f"{STATIC} gemm.c -D n=20 --size 1K --report page.html --quiet && rm page.html"]
+    # Machines, sets.
+    + [f"{STATIC} {name} -D {SIZES.get(name, 'n=64')} --machine machines/zen3.machine --json p.json" for name in ("gemm.c", "jacobi-2d.c", "adi.f90")]
+    + [f"{STATIC} {name} -D {SIZES.get(name, 'n=64')} --cache 4K:4,8K:8 --size 4K {method} --json p.json" for name, method in (
+        ("gemm.c", ""), ("2mm.c", "--method reconstruct"), ("lu.c", "--method sample"), ("lu.c", "--method count"))]
+    # Formulas.
+    + [f"{STATIC} {name} --symbolic --size {size} {more} --limit-time 300 --json formulas.json --emit-c formulas.c" for name, size, more in (
+        ("gemm.c", "32K,1M", ""), ("gemm.c", "64", "-D n=1000"), ("sweep.fir", "4K,64K", ""), ("jacobi-1d.c", "1K", ""),
+        ("jacobi-1d.c", "1K", "--open n -D tsteps=10"), ("syr2k.f90", "1K", "--layout aligned"), ("durbin.c", "1K", ""))]
+    + [f"{STATIC} gemm.c --symbolic --size 32K --json f.json --quiet && {STATIC} f.json -D n=1000",
+       f"{STATIC} jacobi-1d.c --symbolic --size 1K --json f.json -q && {STATIC} f.json -D n=200,tsteps=10"]
+    # Changes.
+    + [f"{STATIC} gemm.c -D n=48 --size 1K,32K --what-if '{change}' --json p.json --emit-ir changed.fir; cat changed.fir" for change in (
+        "interchange:j,k", "tile:i,j,k=16,16,8", "pad:B=+8", "interchange:j,k;tile:i=8", "fuse:i", "tile:k")]
+    + [f"{STATIC} gemm.c -D n=48 --size 1K --what-if 'interchange:j,k' --json p.json", f"{STATIC} 2mm.c -D {SIZES['2mm.c']} --size 1K --what-if fuse:i#1",
+       f"{STATIC} lu.c -D n=24 --size 1K --what-if interchange:i,j", f"{STATIC} cholesky.c -D n=24 --size 1K --what-if distribute:j#1"]
+    + [f"{STATIC} wave.fir --size 8K --what-if {change}" for change in (
+        "interchange:i,j", "fuse:i@4", "tile:i=8", "tile:j=8", "distribute:i@6", "pad:B=8", "unroll:i")]
+    + [f"{STATIC} {name} -D {SIZES.get(name, 'n=40')} --size 1K --suggest --json p.json" for name in ("gemm.c", "jacobi-2d.f90", "seidel-2d.c")]
+    # What is assumed, and what is refused.
+    + [f"{STATIC} assumed.c -D n=20 --size 1K {more} --json p.json" for more in (
+        "", "--assume 'if at 4 holds' --assume 'idx is identity' --assume 'while runs 3 times'",
+        "--assume 'if at 4 fails' --assume 'idx is permutation of 0..19' --assume 'while runs 2 times'",
+        "--assume 'if at 4 both' --assume 'idx is identity' --assume 'loop at 7 runs n times'", "--assume 'idx is round'")]
+    + [f"{STATIC} gemm.c", f"{STATIC} gemm.c -D n=0", f"{STATIC} wave.fir --method guess", f"{STATIC} sweep.fir -D n=4 --granularity 48",
+       f"{STATIC} gemm.c --function none"]
+)
+
 # Inputs, made once by the old build.
 INPUTS = """
 fathom gen zipf --keys 20K --references 400K -o zipf.fathom
@@ -60,7 +153,19 @@ COMMANDS = (
        "fathom analyze small.u64 --engine parda --bound 300 --threads 3 --json p.json"]
     + ["fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --size 32K,1M",
        "fathom analyze zipf.u64 --json a.json --quiet && fathom analyze uniform.fathom --json b.json --quiet && fathom compare a.json b.json",
-       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html && rm page.html",
+       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze prog.fathom --granularity 8,64 --json a.json --quiet && fathom report a.json --size 4K,32K,1M -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze zipf.u64 --engine shards --rate 0.1 --json a.json --quiet && fathom report a.json --size 1K,10K -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --csv c.csv --json m.json",
+       "fathom phases prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom sample --simulate prog.fathom --period 100 --json a.json --quiet; fathom report a.json -o page.html; fathom mrc a.json --size 32K"]
+    + [f"fathom analyze prog.fathom --by {by} {options} >text.txt" for by in ("line", "function", "object")
+       for options in ("", "--pairs --top 3 --size 4K,32K,1M", "--bound 300 --histogram")]
+    + [f"fathom analyze prog.fathom {options} --json a.json --quiet && fathom analyze prog2.fathom {options} --json b.json --quiet && "
+       f"fathom diff a.json b.json {show}" for options in ("", "--bound 500")
+       for show in ("--report page.html", "--by function --json d.json --markdown text.md", "--by object --size 4K,32K,1M --fail-if 'misses@4K > +0'")]
+    + [
        "fathom analyze prog.fathom --json a.json --quiet && fathom analyze prog2.fathom --json b.json --quiet && "
        "fathom train -o m.json a.json b.json && fathom predict m.json --data-size 100000 --json p.json",
        "fathom phases prog.fathom --json p.json", "fathom phases zipf.u64", "fathom check prog.fathom", "fathom check cut.fathom"]
@@ -69,11 +174,20 @@ COMMANDS = (
        for collector, program in (("valgrind", "./plain 300"), ("compiler", "./built 3000"))
        for options in ("", "--no-sites", "--threads 3", "--call-paths", "--granularity 8,64", "--function touch --no-stack",
                        "--engine tree --no-sites", "--bound 100", "--threads-private", "--size 4K,32K", "--time --no-sites")]
-    + ["setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
+    + ["setarch -R fathom run --collector valgrind --call-paths --callgrind c.out --csv pairs.csv --size 4K,32K,1M -o /dev/null -- ./plain 300",
+       "setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
        "setarch -R fathom record -o r.fathom -- ./plain 100 && fathom check r.fathom && rm r.fathom",
        "setarch -R fathom record -o r.u64 -- ./built 100",
+       "setarch -R fathom run --follow-children --call-paths --json p.json -o /dev/null -- ./family 500",
+       "setarch -R fathom run --follow-children --csv pairs.csv --json p.json -o /dev/null -- ./family 500",
+       "setarch -R fathom run --isa portable --json p.json -o text.txt -- ./family 100",
+       "setarch -R fathom record -o r.fathom -- ./family 300; fathom analyze r.fathom --json p.json && rm -f r.fathom"]
+    + [f"fathom sample --simulate prog.fathom --period {period} {options} --json p.json" for period in (50, 500)
+       for options in ("", "--bursts 64:2", "--estimator kaplan-meier", "--estimator rdx", "--by object --pairs", "--no-sites", "--even")]
+    + ["setarch -R fathom run --collector compiler --follow-children --call-paths --json p.json -o text.txt -- ./built 300",
        "mpirun --allow-run-as-root --oversubscribe -np 2 fathom analyze --mpi zipf.fathom --json p.json",
        "mpirun --allow-run-as-root --oversubscribe -np 3 fathom analyze --mpi prog.fathom --engine parda --no-sites --json p.json"]
+    + STATICS
 )
 
 PROGRAM = """
@@ -94,6 +208,51 @@ int main(int argc, char **argv)
 """
 
 
+# Thread-local and shared variables, a library that comes and goes, a child, allocations on several paths.
+FAMILY = """
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static __thread int local[3000];
+static int shared[4000];
+static volatile long sink;
+__attribute__((noinline)) static char *small(size_t n) { return malloc(n); }
+__attribute__((noinline)) static char *large(size_t n) { return small(n * 16); }
+static void walk(char *p, size_t n) { for (size_t i = 0; i < n; i += 64) sink += p[i]++; }
+static void deep(int n, char *p) { if (n) deep(n - 1, p); else walk(p, 20000); }
+static void work(size_t n)
+{
+    for (int r = 0; r < 3; r++)
+        for (size_t i = 0; i < 3000; i++) { local[i]++; shared[(i * 7) % 4000] += local[i]; }
+    char *p[20];
+    for (int i = 0; i < 20; i++) memset(p[i] = i % 2 ? small(n) : large(n), i, n);
+    for (int i = 0; i < 20; i++) walk(p[i], n);
+    for (int i = 0; i < 20; i++) free(p[i]);
+}
+int main(int argc, char **argv)
+{
+    size_t n = strtoul(argv[1], 0, 10);
+    char *p = large(20000 / 16 + 64);
+    for (int i = 0; i < 4; i++) deep(i, p);
+    void *library = dlopen("libz.so.1", RTLD_NOW);
+    if (library) dlclose(library);
+    for (int i = 0; i < 2; i++) {
+        if (fork() == 0) {
+            work(n);
+            if (i) execlp("true", "true", (char *)0);
+            walk(p, 20000);
+            _exit(0);
+        }
+        wait(0);
+    }
+    work(n);
+    return 0;
+}
+"""
+
+
 def without_moment(value):
     if isinstance(value, dict):
         return {key: without_moment(item) for key, item in value.items() if key not in MOMENT}
@@ -107,6 +266,7 @@ def without_moment(value):
 def plain_text(text, directory):
     text = text.replace(directory, "DIR")
     text = re.sub(r"(?m)^process .*$", "process N", text)
+    text = re.sub(r"(?m)^pid: \d+$", "pid: N", text)
     text = re.sub(r"process \d+", "process N", text)
     text = re.sub(r"after \d[\d.]* s", "after T s", text)
     text = re.sub(r"\d[\d.,]* (M |G |k )?references/s", "N references/s", text)
@@ -128,6 +288,12 @@ def differences(old, new, path=""):
     return [] if old == new else [f"{path}: {old!r} and {new!r}"]
 
 
+def page_data(page):
+    """What a page draws: its data, not its script."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    return without_moment(json.loads(found.group(1))) if found else "no data"
+
+
 def run(command, fathom, directory):
     """What a command printed, and what it left: name to content."""
     environment = {**os.environ, "PATH": f"{fathom}:{os.environ['PATH']}", "LC_ALL": "C", "COLUMNS": "100"}
@@ -143,7 +309,9 @@ def run(command, fathom, directory):
         os.unlink(path)
         if name.endswith(".json"):
             content = without_moment(json.loads(content.decode(errors="replace").replace(directory, "DIR")))
-        elif name.endswith(".txt") and name.startswith("text"):
+        elif name.endswith(".html"):
+            content = page_data(content.decode(errors="replace").replace(directory, "DIR"))
+        elif name == "c.out" or (name.endswith(".txt") and name.startswith("text")):
             content = plain_text(content.decode(errors="replace"), directory)
         left[name] = content
     return left
@@ -170,6 +338,15 @@ def main():
         with open(os.path.join(inputs, "plain.c"), "w") as file:
             file.write(PROGRAM)
         subprocess.run(["gcc", "-O1", "-g", "plain.c", "-o", "plain"], cwd=inputs, check=True)
+        with open(os.path.join(inputs, "family.c"), "w") as file:
+            file.write(FAMILY)
+        subprocess.run(["gcc", "-O1", "-g", "family.c", "-o", "family"], cwd=inputs, check=True)
+        for name in SOURCES:
+            path = os.path.join(ROOT, name)
+            (shutil.copytree if os.path.isdir(path) else shutil.copy)(path, os.path.join(inputs, os.path.basename(name)))
+        for name, text in REGIONS.items():
+            with open(os.path.join(inputs, name), "w") as file:
+                file.write(text)
         for command in INPUTS:
             run_input = subprocess.run(command, shell=True, cwd=inputs, capture_output=True, text=True,
                                        env={**os.environ, "PATH": f"{old}:{os.environ['PATH']}"})
@@ -181,7 +358,8 @@ def main():
             results = []
             for build in (old, new):
                 if "./built" in command:
-                    subprocess.run([os.path.join(build, "fathom"), "cc", "-O1", "-g", "plain.c", "-o", "built"], cwd=inputs, check=True)
+                    subprocess.run([os.path.join(build, "fathom"), "cc", "-O1", "-g", "-Wl,--build-id=0xfa", "plain.c", "-o",
+                                    "built"], cwd=inputs, check=True)
                 results.append(run(command, build, inputs))
             found = differences(*results)
             print(f"{'DIFFERENT' if found else 'same':9} {command}", flush=True)

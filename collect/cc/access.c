@@ -91,18 +91,18 @@ FM_COLD void fm_append_many_slow(const uint64_t *words, size_t count)
 
 /* ---- accesses ---- */
 
-static fm_channel *wanted(unsigned code)
+static fm_channel *wanted_channel(unsigned code)
 {
     return code <= FM_ACCESS_LOAD_RANGE ? fm_my.load : fm_my.store;
 }
 
 void fm_access(uintptr_t address, unsigned code, uint64_t length, uintptr_t pc)
 {
-    fm_channel *channel = wanted(code);
+    fm_channel *channel = wanted_channel(code);
     if (fm_likely(!channel)) return;
     if (fm_unlikely(channel == &fm_unclaimed_channel)) {
         fm_thread_attach();
-        channel = wanted(code);
+        channel = wanted_channel(code);
         if (!channel || channel == &fm_unclaimed_channel) return;
     }
     uintptr_t low = (pc & channel->spare0[FM_SPARE_MASK]) ^ channel->spare0[FM_SPARE_PAGE];
@@ -328,7 +328,7 @@ void fm_unwound(uintptr_t stack)
     if (thread->record_calls) fm_append2(FM_RECORD(FM_RECORD_UNWIND, 0, 1), stack);
 }
 
-static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t inside, uintptr_t stack)
+static FM_COLD void function_enter(fm_thread *thread, uintptr_t call_site, uintptr_t inside, uintptr_t stack)
 {
     if (thread == &fm_unclaimed_thread) {
         fm_thread_attach();
@@ -354,7 +354,7 @@ static FM_COLD void enter(fm_thread *thread, uintptr_t call_site, uintptr_t insi
  * caller, stack: where the hook returns to, and the stack pointer there. That is the function that is left,
  * or, where the hook was called last of all by a jump, the one that called it.
  */
-static FM_COLD void leave(fm_thread *thread, uintptr_t caller, uintptr_t stack)
+static FM_COLD void function_leave(fm_thread *thread, uintptr_t caller, uintptr_t stack)
 {
     if (thread == &fm_unclaimed_thread) return; /* it was entered before the thread had a channel */
     uint32_t depth = thread->depth, above = frames_from(thread, stack);
@@ -375,11 +375,11 @@ FM_EXPORT void __tsan_func_exit(void);
 FM_EXPORT void __tsan_func_entry(uintptr_t call_site)
 {
     fm_thread *thread = fm_my.calls;
-    if (fm_unlikely(thread != NULL)) enter(thread, call_site, FM_CALLER, FM_CALLER_STACK);
+    if (fm_unlikely(thread != NULL)) function_enter(thread, call_site, FM_CALLER, FM_CALLER_STACK);
 }
 
 FM_EXPORT void __tsan_func_exit(void)
 {
     fm_thread *thread = fm_my.calls;
-    if (fm_unlikely(thread != NULL)) leave(thread, FM_CALLER, FM_CALLER_STACK);
+    if (fm_unlikely(thread != NULL)) function_leave(thread, FM_CALLER, FM_CALLER_STACK);
 }

@@ -179,7 +179,7 @@ static void enter_chunk(fm_thread *thread, bool open)
     thread->chunk_pending = !open;
 }
 
-static void describe(fm_cc_process *process, fm_thread *thread, fm_channel *channel)
+static void channel_describe(fm_cc_process *process, fm_thread *thread, fm_channel *channel)
 {
     thread->channel = channel;
     channel->ring_address = (uintptr_t)thread->ring;
@@ -238,13 +238,13 @@ bool fm_channel_claim(fm_cc_process *process, fm_thread *thread)
     fm_syscall(__NR_madvise, (long)thread->ring, FM_RING_BYTES, MADV_DONTDUMP, 0, 0, 0);
     thread->index = (uint32_t)index;
     __atomic_store_n(&process->by_channel[index], thread, __ATOMIC_RELEASE);
-    describe(process, thread, &session->channels[index]);
+    channel_describe(process, thread, &session->channels[index]);
     return true;
 }
 
 /* ---- sealing ---- */
 
-static void seal(fm_cc_process *process, fm_thread *thread)
+static void channel_seal(fm_cc_process *process, fm_thread *thread)
 {
     fm_channel *channel = thread->channel;
     uint32_t chunk = channel->sealed % FM_RING_CHUNKS;
@@ -262,7 +262,7 @@ void fm_channel_hand_over(fm_cc_process *process, fm_thread *thread)
     if (channel && !thread->chunk_pending &&
         channel->cursor >
             (uintptr_t)thread->ring + (uint64_t)(channel->sealed % FM_RING_CHUNKS) * FM_CHUNK_BYTES)
-        seal(process, thread);
+        channel_seal(process, thread);
 }
 
 void fm_channel_close(fm_cc_process *process, fm_thread *thread)
@@ -277,7 +277,7 @@ void fm_channel_close(fm_cc_process *process, fm_thread *thread)
 
 /* No more tracing, in this thread now, in others when they come here. The rings stay mapped: a hook that a
  * signal interrupted may still hold the address of one. */
-static void stop(fm_cc_process *process, fm_thread *thread)
+static void process_stop(fm_cc_process *process, fm_thread *thread)
 {
     __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
     fm_thread_silence(thread);
@@ -318,9 +318,9 @@ FM_COLD void fm_make_room(void)
         if (!thread) break;
         fm_channel *channel = thread->channel;
         if (channel->cursor <= channel->limit) break;
-        if (!thread->chunk_pending) seal(process, thread);
+        if (!thread->chunk_pending) channel_seal(process, thread);
         if (must_stop(process)) {
-            stop(process, thread);
+            process_stop(process, thread);
             break;
         }
         uint32_t taken = __atomic_load_n(&channel->taken, __ATOMIC_ACQUIRE);

@@ -11,7 +11,8 @@
  * std::string) came from somewhere in the innermost instrumented function: an address in that stands for the
  * call we cannot see.
  */
-static size_t collect(fm_cc_process *process, const fm_thread *thread, uintptr_t caller, uint64_t *frames)
+static size_t frames_collect(fm_cc_process *process, const fm_thread *thread, uintptr_t caller,
+                             uint64_t *frames)
 {
     size_t count = 0;
     frames[count++] = caller;
@@ -41,7 +42,7 @@ static uint32_t number_of(fm_cc_process *process, uint64_t hash)
 static uint32_t tell_context(fm_cc_process *process, fm_thread *thread, uintptr_t caller)
 {
     uint64_t words[2 + FM_CONTEXT_MOST];
-    size_t count = collect(process, thread, caller, &words[2]);
+    size_t count = frames_collect(process, thread, caller, &words[2]);
     uint64_t hash = count;
     for (size_t i = 0; i < count; i++) hash = fm_hash(hash, words[2 + i]);
     uint32_t number = number_of(process, hash);

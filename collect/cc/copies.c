@@ -41,7 +41,7 @@ void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
  */
 enum { PIECE = FM_RANGE_MOST };
 
-static void *copy(void *to, const void *from, uint64_t length, uintptr_t pc)
+static void *bytes_copy(void *to, const void *from, uint64_t length, uintptr_t pc)
 {
     char *next = to;
     if (fm_ranges_reported((uintptr_t)to, (uintptr_t)from, length)) return __real_memmove(to, from, length);
@@ -68,15 +68,15 @@ static void *copy_upwards(void *to, const void *from, uint64_t length, uintptr_t
     return to;
 }
 
-static void *move(void *to, const void *from, uint64_t length, uintptr_t pc)
+static void *bytes_move(void *to, const void *from, uint64_t length, uintptr_t pc)
 {
     bool upwards = (uintptr_t)to - (uintptr_t)from < length; /* unsigned: also false where to is below */
-    return upwards ? copy_upwards(to, from, length, pc) : copy(to, from, length, pc);
+    return upwards ? copy_upwards(to, from, length, pc) : bytes_copy(to, from, length, pc);
 }
 
 static void *copy_to_end(void *to, const void *from, uint64_t length, uintptr_t pc)
 {
-    return (char *)copy(to, from, length, pc) + length;
+    return (char *)bytes_copy(to, from, length, pc) + length;
 }
 
 void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
@@ -103,8 +103,8 @@ void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
         return QUIET || length > room ? __real___##name##_chk(to, from, length, room)                        \
                                       : way(to, from, length, FM_SITE);                                      \
     }
-COPY(memcpy, copy)
-COPY(memmove, move)
+COPY(memcpy, bytes_copy)
+COPY(memmove, bytes_move)
 COPY(mempcpy, copy_to_end)
 
 WRAPPED(void *, memset, (void *to, int value, size_t length))
@@ -125,12 +125,12 @@ FM_EXPORT void *__tsan_memset(void *to, int value, size_t length);
 
 FM_EXPORT void *__tsan_memcpy(void *to, const void *from, size_t length)
 {
-    return QUIET ? __real_memcpy(to, from, length) : copy(to, from, length, FM_SITE);
+    return QUIET ? __real_memcpy(to, from, length) : bytes_copy(to, from, length, FM_SITE);
 }
 
 FM_EXPORT void *__tsan_memmove(void *to, const void *from, size_t length)
 {
-    return QUIET ? __real_memmove(to, from, length) : move(to, from, length, FM_SITE);
+    return QUIET ? __real_memmove(to, from, length) : bytes_move(to, from, length, FM_SITE);
 }
 
 FM_EXPORT void *__tsan_memset(void *to, int value, size_t length)

@@ -11,31 +11,31 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void ends(int code)
+static void program_ends(int code)
 {
     fm_cc_process *process = fm_process_active();
     if (process) fm_process_end(process, code);
 }
 
-static _Noreturn void leave(int code)
+static _Noreturn void program_leave(int code)
 {
-    ends(code);
+    program_ends(code);
     for (;;) fm_syscall_plain(__NR_exit_group, code, 0, 0, 0, 0, 0);
 }
 
 INTERPOSED(void, _exit, (int status))
 {
-    leave(status);
+    program_leave(status);
 }
 
 INTERPOSED(void, _Exit, (int status))
 {
-    leave(status);
+    program_leave(status);
 }
 
 INTERPOSED(void, quick_exit, (int status))
 {
-    ends(status);
+    program_ends(status);
     NEXT(quick_exit)(status);
     __builtin_unreachable();
 }
@@ -49,7 +49,7 @@ INTERPOSED(pid_t, _Fork, (void))
 
 /* ---- exec ---- */
 
-static void execs(const char *path)
+static void program_execs(const char *path)
 {
     fm_cc_process *process = fm_process_active();
     if (process) fm_process_execs(process, path);
@@ -57,25 +57,25 @@ static void execs(const char *path)
 
 INTERPOSED(int, execve, (const char *path, char *const argv[], char *const envp[]))
 {
-    execs(path);
+    program_execs(path);
     return NEXT(execve)(path, argv, envp);
 }
 
 INTERPOSED(int, execv, (const char *path, char *const argv[]))
 {
-    execs(path);
+    program_execs(path);
     return NEXT(execv)(path, argv);
 }
 
 INTERPOSED(int, execvp, (const char *file, char *const argv[]))
 {
-    execs(file);
+    program_execs(file);
     return NEXT(execvp)(file, argv);
 }
 
 INTERPOSED(int, execvpe, (const char *file, char *const argv[], char *const envp[]))
 {
-    execs(file);
+    program_execs(file);
     return NEXT(execvpe)(file, argv, envp);
 }
 
@@ -89,7 +89,7 @@ INTERPOSED(int, fexecve, (int fd, char *const argv[], char *const envp[]))
     while ((rest /= 10) > 0);
     while (count > 0) path[at++] = digits[--count];
     path[at] = 0;
-    execs(path);
+    program_execs(path);
     return NEXT(fexecve)(fd, argv, envp);
 }
 
@@ -119,7 +119,7 @@ INTERPOSED(int, execl, (const char *path, const char *arg, ...))
 {
     GATHER(arguments);
     va_end(arguments);
-    execs(path);
+    program_execs(path);
     return NEXT(execv)(path, argv);
 }
 
@@ -127,7 +127,7 @@ INTERPOSED(int, execlp, (const char *file, const char *arg, ...))
 {
     GATHER(arguments);
     va_end(arguments);
-    execs(file);
+    program_execs(file);
     return NEXT(execvp)(file, argv);
 }
 
@@ -136,6 +136,6 @@ INTERPOSED(int, execle, (const char *path, const char *arg, ...))
     GATHER(arguments);
     char *const *environment = va_arg(arguments, char *const *);
     va_end(arguments);
-    execs(path);
+    program_execs(path);
     return NEXT(execve)(path, argv, environment);
 }

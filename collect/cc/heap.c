@@ -27,7 +27,7 @@ static size_t early_used;
 /* volatile: dlsym is declared to call nothing in this file, but it does. */
 static __thread volatile bool searching;
 
-static void *early(size_t bytes, size_t align)
+static void *early_block(size_t bytes, size_t align)
 {
     size_t used = __atomic_load_n(&early_used, __ATOMIC_RELAXED), begin;
     if (align < 16) align = 16;
@@ -58,7 +58,7 @@ void *fm_next(const char *name, void **found)
 }
 
 #define EARLY_ALLOC(bytes, align)                                                                            \
-    if (fm_unlikely(searching)) return early(bytes, align)
+    if (fm_unlikely(searching)) return early_block(bytes, align)
 #define EARLY_FREE(block)                                                                                    \
     if (fm_unlikely(searching || is_early(block))) return
 
@@ -91,7 +91,7 @@ INTERPOSED(void, free, (void *block))
  * The old block is reported as freed before it is, so that no other thread is reported to have it sooner; if
  * nothing comes of it, it is reported again, with this call for its origin.
  */
-static void *moved(void *block, size_t bytes, void *result, size_t old_bytes, uintptr_t caller)
+static void *block_moved(void *block, size_t bytes, void *result, size_t old_bytes, uintptr_t caller)
 {
     if (result)
         fm_heap_allocated(result, bytes, caller);
@@ -104,13 +104,13 @@ static void *moved(void *block, size_t bytes, void *result, size_t old_bytes, ui
 size_t malloc_usable_size(void *block);
 #define USABLE(block) malloc_usable_size(block)
 #else
-static size_t usable(void *block)
+static size_t usable_bytes(void *block)
 {
     static void *found;
     size_t (*ask)(void *) = (size_t(*)(void *))(uintptr_t)fm_next("malloc_usable_size", &found);
     return ask ? ask(block) : 0;
 }
-#define USABLE(block) usable(block)
+#define USABLE(block) usable_bytes(block)
 #endif
 
 INTERPOSED(void *, realloc, (void *block, size_t bytes))
@@ -129,7 +129,7 @@ INTERPOSED(void *, realloc, (void *block, size_t bytes))
     if (!FM_HAS_THREADS || fm_likely(!fm_my.heap)) return NEXT(realloc)(block, bytes);
     size_t old_bytes = block ? USABLE(block) : 0;
     fm_heap_freed(block);
-    return moved(block, bytes, NEXT(realloc)(block, bytes), old_bytes, FM_CALLER);
+    return block_moved(block, bytes, NEXT(realloc)(block, bytes), old_bytes, FM_CALLER);
 }
 
 INTERPOSED(void *, reallocarray, (void *block, size_t count, size_t each))
@@ -142,7 +142,7 @@ INTERPOSED(void *, reallocarray, (void *block, size_t count, size_t each))
     if (!FM_HAS_THREADS || fm_likely(!fm_my.heap)) return NEXT(realloc)(block, bytes);
     size_t old_bytes = block ? USABLE(block) : 0;
     fm_heap_freed(block);
-    return moved(block, bytes, NEXT(realloc)(block, bytes), old_bytes, FM_CALLER);
+    return block_moved(block, bytes, NEXT(realloc)(block, bytes), old_bytes, FM_CALLER);
 }
 
 INTERPOSED(void *, memalign, (size_t align, size_t bytes))

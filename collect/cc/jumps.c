@@ -18,7 +18,7 @@ static uintptr_t target_of(const uintptr_t *buffer)
 }
 
 /* here: the stack pointer of the function that jumps. */
-static void jumps(const uintptr_t *buffer, uintptr_t here)
+static void stack_jumps(const uintptr_t *buffer, uintptr_t here)
 {
     if (!FM_HAS_THREADS) return;
     if (fm_unlikely(fm_my.busy >
@@ -44,7 +44,7 @@ static void jumps(const uintptr_t *buffer, uintptr_t here)
 #define JUMP(name)                                                                                           \
     INTERPOSED(void, name, (const uintptr_t *buffer, int value))                                             \
     {                                                                                                        \
-        jumps(buffer, FM_CALLER_STACK);                                                                      \
+        stack_jumps(buffer, FM_CALLER_STACK);                                                                \
         NEXT(name)(buffer, value);                                                                           \
         __builtin_unreachable();                                                                             \
     }

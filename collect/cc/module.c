@@ -135,8 +135,8 @@ typedef struct module_report {
     bool first; /* the program itself comes first */
 } module_report;
 
-static void report(const module_report *t, uint32_t number, const struct dl_phdr_info *info, const extent *e,
-                   bool instrumented, bool program)
+static void module_tell(const module_report *t, uint32_t number, const struct dl_phdr_info *info,
+                        const extent *e, bool instrumented, bool program)
 {
     uint64_t *words = t->thread->scratch;
     uint64_t flags = (instrumented ? FM_MODULE_INSTRUMENTED : 0U) | (program ? FM_MODULE_PROGRAM : 0U);
@@ -194,7 +194,7 @@ static int tell_if_new(struct dl_phdr_info *info, size_t size, void *context)
     fm_cc_module *added = &process->modules[process->module_count];
     *added = (fm_cc_module){info->dlpi_addr, e.text_from, e.text_to, hash, true, instrumented};
     __atomic_store_n(&process->module_count, process->module_count + 1, __ATOMIC_RELEASE);
-    report(t, process->module_count, info, &e, instrumented, program);
+    module_tell(t, process->module_count, info, &e, instrumented, program);
     return 0;
 }
 

@@ -10,7 +10,7 @@
 void *__fathom_operator_entered(uintptr_t caller);
 void __fathom_operator_left(void *thread);
 
-static void forget(void **thread)
+static void channel_forget(void **thread)
 {
     __fathom_operator_left(*thread);
 }
@@ -18,7 +18,8 @@ static void forget(void **thread)
 #define OPERATOR(name, parameters, arguments)                                                                \
     WRAPPED(void *, name, parameters)                                                                        \
     {                                                                                                        \
-        __attribute__((cleanup(forget), unused)) void *remembered = __fathom_operator_entered(FM_CALLER);    \
+        __attribute__((cleanup(channel_forget), unused)) void *remembered =                                  \
+            __fathom_operator_entered(FM_CALLER);                                                            \
         return __real_##name arguments;                                                                      \
     }
 /* new(bytes), new[](bytes), with std::nothrow, with std::align_val_t, with both. */

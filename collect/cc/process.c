@@ -99,7 +99,7 @@ static void copy_calls(fm_thread *thread, const fm_thread *parent)
 
 /* A channel for this thread, and everything that is reported at the beginning. parent: the same thread before
  * a fork, or NULL. */
-static bool begin(fm_cc_process *process, const fm_thread *parent)
+static bool process_begin(fm_cc_process *process, const fm_thread *parent)
 {
     process->pid = fm_getpid();
     process->serial = __atomic_fetch_add(&process->session->processes, 1, __ATOMIC_RELAXED);
@@ -149,7 +149,7 @@ static void about_to_fork(void)
     fm_signals_restore(signals);
 }
 
-static bool start(fm_cc_process *process, const char *path)
+static bool process_start(fm_cc_process *process, const char *path)
 {
     pthread_key_t key;
     if (pthread_key_create(&key, fm_thread_end) != 0) return false;
@@ -167,7 +167,7 @@ static bool start(fm_cc_process *process, const char *path)
     on_exit(at_exit, NULL);
     pthread_atfork(about_to_fork, NULL, fm_process_forked);
     uint64_t signals = fm_signals_block();
-    bool begun = begin(process, NULL);
+    bool begun = process_begin(process, NULL);
     fm_signals_restore(signals);
     return begun;
 }
@@ -185,7 +185,7 @@ static void start_copy(void)
         /* Without a path it may have inherited the session. */
         bool traced = !getauxval(AT_SECURE) && !RUNNING_ON_VALGRIND && fm_session_may_be(path);
         if (traced) fm_process_here = process; /* in this state no other thread gets a channel yet */
-        traced = traced && start(process, path);
+        traced = traced && process_start(process, path);
         __atomic_store_n(&process->state, traced ? FM_STATE_ACTIVE : FM_STATE_PASSIVE, __ATOMIC_RELEASE);
     }
     uint32_t copy = __atomic_fetch_add(&process->copies, 1, __ATOMIC_RELAXED);
@@ -244,7 +244,8 @@ void fm_process_forked(void)
             fm_cells *cells = thread->cells[i];
             if (cells != &fm_my) cells->load = cells->store = cells->any = cells->unclaimed;
         }
-        if (!begin(process, thread)) __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
+        if (!process_begin(process, thread))
+            __atomic_store_n(&process->state, FM_STATE_STOPPED, __ATOMIC_RELEASE);
     }
     fm_signals_restore(signals);
 }

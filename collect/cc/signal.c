@@ -132,7 +132,7 @@ static bool is_handler(uintptr_t asked)
 }
 
 /* NULL: not traced, handlers are left to the program. */
-static fm_cc_process *watching(int number)
+static fm_cc_process *watching_process(int number)
 {
     return number > 0 && number < FM_SIGNALS ? fm_process_active() : NULL;
 }
@@ -140,7 +140,7 @@ static fm_cc_process *watching(int number)
 /* The kernel passes all three arguments whatever the flags say, so the flags stay as they are. */
 INTERPOSED(int, sigaction, (int sig, const struct sigaction *act, struct sigaction *oact))
 {
-    fm_cc_process *process = watching(sig);
+    fm_cc_process *process = watching_process(sig);
     if (!process) {
         int plain = NEXT(sigaction)(sig, act, oact);
         if (plain == 0 && oact && (uintptr_t)oact->sa_handler == ENTRY) /* tracing has ended meanwhile */
@@ -168,7 +168,7 @@ INTERPOSED(int, sigaction, (int sig, const struct sigaction *act, struct sigacti
 /* signal() in its variants: what they do beside is libc's. */
 static __sighandler_t set_by(__sighandler_t (*next)(int, __sighandler_t), int sig, __sighandler_t asked)
 {
-    fm_cc_process *process = watching(sig);
+    fm_cc_process *process = watching_process(sig);
     uintptr_t before = 0;
     if (fm_process_here && sig > 0 && sig < FM_SIGNALS)
         before = __atomic_load_n(&fm_process_here->handlers[sig], __ATOMIC_ACQUIRE);

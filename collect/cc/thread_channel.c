@@ -197,7 +197,7 @@ void fm_thread_begin(fm_cc_process *process, fm_thread *thread)
 }
 
 /* Another copy of the runtime has given this thread a channel: this one uses it as well. */
-static bool join(fm_cc_process *process)
+static bool channel_join(fm_cc_process *process)
 {
     fm_thread *thread = pthread_getspecific(process->key);
     if (!thread) return false;
@@ -209,9 +209,9 @@ static bool join(fm_cc_process *process)
     return true;
 }
 
-static void attach(fm_cc_process *process)
+static void channel_attach(fm_cc_process *process)
 {
-    if (join(process)) return;
+    if (channel_join(process)) return;
     fm_thread *thread = fm_thread_new(process);
     if (!thread) {
         __atomic_fetch_add(&process->session->refused, 1, __ATOMIC_RELAXED);
@@ -235,7 +235,7 @@ FM_COLD void fm_thread_attach(void)
     uint64_t signals = fm_signals_block();
     if (fm_my.any == &fm_unclaimed_channel) {
         fm_thread_set_cells(process, NULL); /* nothing below is reported */
-        if (state == FM_STATE_ACTIVE) attach(process);
+        if (state == FM_STATE_ACTIVE) channel_attach(process);
     }
     fm_signals_restore(signals);
 }

@@ -77,7 +77,7 @@ static uintptr_t behind[FM_SAMPLE_HEAP_FUNCTIONS];
 /* volatile: dlsym is declared to call nothing in this file, but it does. */
 static __thread volatile bool searching __attribute__((tls_model("initial-exec")));
 
-static void *early(size_t bytes)
+static void *early_block(size_t bytes)
 {
     const size_t room = (bytes + 15) & ~(size_t)15;
     if (room < bytes || room > sizeof early_memory) return NULL;
@@ -97,7 +97,7 @@ static void free_unless_early(void *block)
 
 /* Those that the program calls: what it was linked with may bring another allocator than libc's. We come
  * before all of it, or, where it ran already, behind. */
-static void search(void)
+static void allocator_search(void)
 {
     static const char *const names[FM_SAMPLE_HEAP_FUNCTIONS] = {
         "malloc", "calloc", "realloc", "free", "memalign", "aligned_alloc", "posix_memalign"};
@@ -119,30 +119,30 @@ static void search(void)
 
 static void *first_malloc(size_t bytes)
 {
-    if (searching) return early(bytes);
-    search();
+    if (searching) return early_block(bytes);
+    allocator_search();
     return next.malloc(bytes);
 }
 
 static void *first_calloc(size_t count, size_t each)
 {
     size_t bytes;
-    if (searching) return __builtin_mul_overflow(count, each, &bytes) ? NULL : early(bytes);
-    search();
+    if (searching) return __builtin_mul_overflow(count, each, &bytes) ? NULL : early_block(bytes);
+    allocator_search();
     return next.calloc(count, each);
 }
 
 static void *first_realloc(void *block, size_t bytes)
 {
     if (searching) return NULL;
-    search();
+    allocator_search();
     return next.realloc(block, bytes);
 }
 
 static void first_free(void *block)
 {
     if (searching || !block) return;
-    search();
+    allocator_search();
     next.free(block);
 }
 
@@ -150,14 +150,14 @@ static void first_free(void *block)
 static void *first_aligned(size_t align, size_t bytes)
 {
     if (searching) return NULL;
-    search();
+    allocator_search();
     return next.memalign(align, bytes);
 }
 
 static int first_posix_memalign(void **block, size_t align, size_t bytes)
 {
     if (searching) return ENOMEM;
-    search();
+    allocator_search();
     return next.posix_memalign(block, align, bytes);
 }
 
@@ -170,7 +170,7 @@ static uint32_t home_of(uint64_t hash)
 _Static_assert(MET == 1 << (64 - 53), "home_of");
 
 /* False: there is no place for it. */
-static bool remember(uintptr_t block, uint32_t home)
+static bool block_remember(uintptr_t block, uint32_t home)
 {
     if (__atomic_load_n(&heap.met[home], __ATOMIC_RELAXED) >= NEAR) return false;
     for (uint32_t i = 0; i < NEAR; i++) {
@@ -192,7 +192,7 @@ static bool is_there(uintptr_t block, uint32_t home)
 }
 
 /* It is not remembered any more. False: it was not. */
-static bool recall(uintptr_t block, uint32_t home)
+static bool block_recall(uintptr_t block, uint32_t home)
 {
     for (uint32_t i = 0; i < NEAR; i++) {
         uintptr_t same = block;
@@ -207,12 +207,12 @@ static bool recall(uintptr_t block, uint32_t home)
 
 /* ---- telling ---- */
 
-static fm_sample_heap *shared(void)
+static fm_sample_heap *shared_heap(void)
 {
     return (fm_sample_heap *)(void *)((char *)fm_self.session + fm_sample_heap_offset());
 }
 
-static bool claim(uint32_t *state)
+static bool slot_claim(uint32_t *state)
 {
     uint32_t free = FM_SAMPLE_CELL_FREE;
     return __atomic_load_n(state, __ATOMIC_RELAXED) == free &&
@@ -220,13 +220,13 @@ static bool claim(uint32_t *state)
                                        __ATOMIC_RELAXED);
 }
 
-static void publish(uint32_t *state)
+static void slot_publish(uint32_t *state)
 {
     __atomic_store_n(state, FM_SAMPLE_CELL_FULL, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&shared()->told, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&shared_heap()->told, 1, __ATOMIC_RELEASE);
 }
 
-static void lost(bool by_chance)
+static void block_lost(bool by_chance)
 {
     if (by_chance) __atomic_fetch_add(&fm_self.process->heap_lost, 1, __ATOMIC_RELAXED);
     fm_sampler_wake();
@@ -291,17 +291,17 @@ static void tell_block(uintptr_t block, size_t bytes, uintptr_t caller)
     }
     fm_self.process->heap_seen = 1;
     const uint64_t hash = fm_sample_heap_hash(block), now = fm_sampler_ticks();
-    const bool by_size = bytes >= heap.large && remember(block, home_of(hash));
+    const bool by_size = bytes >= heap.large && block_remember(block, home_of(hash));
     if (!by_size && hash >= heap.limit) return;
     const uint32_t count = __atomic_add_fetch(by_size ? &heap.by_size : &heap.by_chance, 1, __ATOMIC_RELAXED);
     if (count >= ROUND_BLOCKS) end_round(now);
-    fm_sample_allocation *cell = shared()->allocations;
+    fm_sample_allocation *cell = shared_heap()->allocations;
     /* The last cells are for large blocks: a storm of small ones must not hide these. */
     const uint32_t most = by_size ? FM_SAMPLE_ALLOCATIONS : FM_SAMPLE_ALLOCATIONS / 8 * 7;
     uint32_t at = 0;
-    while (at < most && !claim(&cell[at].state)) at++;
+    while (at < most && !slot_claim(&cell[at].state)) at++;
     if (at == most) {
-        lost(!by_size);
+        block_lost(!by_size);
         return;
     }
     cell += at;
@@ -318,7 +318,7 @@ static void tell_block(uintptr_t block, size_t bytes, uintptr_t caller)
                      : "r"(cell->registers)
                      : "rax", "memory");
     cell->stack_bytes = fm_sampler_copy_stack(cell->stack, cell->registers[1], FM_SAMPLE_HEAP_STACK);
-    publish(&cell->state);
+    slot_publish(&cell->state);
     if (at >= CROWDED) fm_sampler_wake();
 }
 
@@ -329,7 +329,7 @@ static void count_cost(uint64_t begin)
     __atomic_fetch_add(&heap.cost, took < most ? took : most, __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline, cold)) static void tell(uintptr_t block, size_t bytes, uintptr_t caller)
+__attribute__((noinline, cold)) static void block_tell(uintptr_t block, size_t bytes, uintptr_t caller)
 {
     const uint64_t begin = fm_sampler_ticks();
     step_in();
@@ -344,18 +344,18 @@ static void tell_freed(uintptr_t block, bool by_size)
     if (!(by_size || fm_sample_heap_hash(block) < heap.limit) || !fm_self.session || fm_self.stopped ||
         fm_sampler_halted())
         return;
-    fm_sample_free *cell = shared()->frees;
+    fm_sample_free *cell = shared_heap()->frees;
     uint32_t at = 0;
-    while (at < FM_SAMPLE_FREES && !claim(&cell[at].state)) at++;
+    while (at < FM_SAMPLE_FREES && !slot_claim(&cell[at].state)) at++;
     if (at == FM_SAMPLE_FREES) {
-        lost(false);
+        block_lost(false);
         return;
     }
     cell += at;
     cell->serial = fm_self.process->serial;
     cell->time = now;
     cell->address = block;
-    publish(&cell->state);
+    slot_publish(&cell->state);
     count_cost(now);
 }
 
@@ -367,13 +367,13 @@ __attribute__((noinline, cold)) static void tell_free(uintptr_t block)
     const bool by_size = block && heap.met[home] && is_there(block, home);
     if (!block || !(by_size || hash < heap.limit)) return;
     step_in();
-    tell_freed(block, by_size && recall(block, home));
+    tell_freed(block, by_size && block_recall(block, home));
     step_out();
 }
 
 void fm_sampler_heap_prepare(void)
 {
-    if (!behind_free) search();
+    if (!behind_free) allocator_search();
 }
 
 uintptr_t fm_sampler_heap_behind(uint32_t which)
@@ -420,7 +420,7 @@ void fm_sampler_heap_begin(void)
 static inline __attribute__((always_inline)) void *allocated(void *block, size_t bytes, uintptr_t caller)
 {
     if (LIKELY(fm_sample_heap_hash((uintptr_t)block) >= heap.limit && bytes < heap.large)) return block;
-    if (block) tell((uintptr_t)block, bytes, caller);
+    if (block) block_tell((uintptr_t)block, bytes, caller);
     return block;
 }
 

@@ -156,7 +156,7 @@ static void restore_environment(void)
 /* ---- fork and the end ---- */
 
 /* Nothing of the session is used any more. */
-static void forget(void)
+static void session_forget(void)
 {
     fm_unmap(fm_self.session, fm_sample_file_bytes());
     fm_self = (fm_sampler_self){.joined = fm_self.joined, .epoch = fm_self.epoch + 1};
@@ -168,14 +168,14 @@ void fm_sampler_forked(void)
     fm_sampler_heap_forked();
     if (!fm_self.session || fm_self.stopped) return; /* stopped: no system call may be made */
     if (!fm_self.process) {                          /* sampling has not begun yet */
-        forget();
+        session_forget();
         return;
     }
     const uint32_t parent = fm_self.process->serial;
     fm_sampler_threads_forget();
     if (!(fm_self.session->wants & FM_SAMPLE_WANT_CHILDREN) || fm_sampler_halted() ||
         !fm_sampler_claim_process(parent)) {
-        forget();
+        session_forget();
         fm_sampler_heap_begin();
         return;
     }
@@ -183,7 +183,7 @@ void fm_sampler_forked(void)
     if (fm_self.counting) fm_sampler_thread_get(); /* without waiting for a tick */
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void session_end(void)
 {
     if (!fm_self.session || fm_self.stopped || fm_getpid() != fm_self.pid) return;
     fm_sampler_thread *thread = fm_sampler_me();
@@ -197,7 +197,7 @@ __attribute__((destructor)) static void end(void)
     fm_self.process->peak_memory = fm_sampler_peak_memory();
 }
 
-__attribute__((constructor(101))) static void begin(void)
+__attribute__((constructor(101))) static void session_begin(void)
 {
     char **path = find_variable(FM_SAMPLE_ENVIRONMENT);
     if (!path) return;
@@ -206,7 +206,7 @@ __attribute__((constructor(101))) static void begin(void)
     if (!session) return;
     fm_self.session = session;
     if (fm_sampler_halted() || !fm_sampler_claim_process(0)) {
-        forget();
+        session_forget();
         return;
     }
     if (fm_sampler_limited()) {

@@ -75,7 +75,7 @@ burst *burst_create(void *table, size_t table_bytes)
     return burst_create_sized(table, table_bytes, BURST_BYTES_LEAST);
 }
 
-static uint64_t aligned(uint64_t offset)
+static uint64_t aligned_offset(uint64_t offset)
 {
     return (offset + AREA_ALIGNMENT - 1) / AREA_ALIGNMENT * AREA_ALIGNMENT;
 }
@@ -92,14 +92,14 @@ burst *burst_create_sized(void *table, size_t table_bytes, size_t bytes)
     uint32_t area;
     if (bytes < BURST_BYTES_LEAST || bytes > BURST_BYTES_MOST || bytes % BURST_PAGE) return NULL;
     if (table_bytes < sizeof(burst_table) || !vector_state(&mask, &area) || has_shadow_stack()) return NULL;
-    uint64_t codes_at = aligned(sizeof(burst));
+    uint64_t codes_at = aligned_offset(sizeof(burst));
     uint64_t codes_most = bytes / BURST_BLOCK_BYTES;
-    uint64_t lines_at = aligned(codes_at + codes_most * sizeof(burst_code));
+    uint64_t lines_at = aligned_offset(codes_at + codes_most * sizeof(burst_code));
     uint64_t lines_most = bytes / BURST_LINE_BYTES;
-    uint64_t heads_at = aligned(lines_at + lines_most * sizeof(burst_line));
+    uint64_t heads_at = aligned_offset(lines_at + lines_most * sizeof(burst_line));
     uint64_t heads = power_of_two(codes_most), line_heads = power_of_two(lines_most);
     uint64_t line_heads_at = heads_at + heads * sizeof(uint32_t);
-    uint64_t area_at = aligned(line_heads_at + line_heads * sizeof(uint32_t));
+    uint64_t area_at = aligned_offset(line_heads_at + line_heads * sizeof(uint32_t));
     uint64_t code_at = (area_at + area + BURST_PAGE - 1) / BURST_PAGE * BURST_PAGE;
     if (code_at + bytes / 4 > bytes) return NULL;
     int64_t place = burst_kernel(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -165,7 +165,7 @@ static const unsigned char *copy_of(burst *state, const burst_code *code)
 }
 
 /* Whether the program's code is what it was. */
-static bool unchanged(burst *state, const burst_code *code)
+static bool code_unchanged(burst *state, const burst_code *code)
 {
     return !burst_compare(copy_of(state, code), (const void *)code->address, code->bytes);
 }
@@ -198,7 +198,7 @@ void burst_invalidate(burst *state, uint64_t first, uint64_t last)
 static burst_code *get_code(burst *state, burst_mode mode, uint64_t address)
 {
     burst_code *code = find_code(state, mode, address);
-    if (code && code->trust != BURST_TRUST_FILE && (!code->bytes || !unchanged(state, code))) {
+    if (code && code->trust != BURST_TRUST_FILE && (!code->bytes || !code_unchanged(state, code))) {
         code->dropped = true;
         code = NULL;
     }
@@ -256,7 +256,7 @@ static uint64_t last_instruction(burst *state, const burst_code *code)
 }
 
 /* Goes on from *address until there is a reason to end, and says where then. */
-static burst_end dispatch(burst *state, burst_mode mode, uint64_t *address, burst_result *result)
+static burst_end burst_dispatch(burst *state, burst_mode mode, uint64_t *address, burst_result *result)
 {
     burst_code *from = NULL;
     uint32_t which = 0;
@@ -387,8 +387,8 @@ burst_end burst_run(burst *state, ucontext_t *context, burst_mode mode, uint64_t
     state->fresh = state->entered = 0;
     uint32_t low = (uint32_t)features, high = (uint32_t)(features >> 32);
     __asm__ volatile("xrstor64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
-    burst_end end =
-        burst_is_before_sequence(address) ? BURST_END_INSTRUCTION : dispatch(state, mode, &address, result);
+    burst_end end = burst_is_before_sequence(address) ? BURST_END_INSTRUCTION
+                                                      : burst_dispatch(state, mode, &address, result);
     __asm__ volatile("xsave64 (%0)" : : "r"(context->uc_mcontext.fpregs), "a"(low), "d"(high) : "memory");
     if (mode == BURST_LOG)
         result->words = (uint64_t)((const uint64_t *)state->registers[BURST_R15] - log);

@@ -83,7 +83,7 @@ static size_t parse_modrm(burst_instruction *in, size_t at, size_t room, uint32_
     return at + displacement;
 }
 
-static uint16_t bit(uint32_t number)
+static uint16_t register_bit(uint32_t number)
 {
     return number < 16 ? (uint16_t)(1u << number) : 0;
 }
@@ -91,7 +91,7 @@ static uint16_t bit(uint32_t number)
 /* A register in a field; of one byte without REX, 4 to 7 are ah to bh. */
 static uint16_t field_bits(uint32_t number, bool byte, bool rex)
 {
-    return bit(byte && !rex && number >= 4 && number < 8 ? number - 4 : number);
+    return register_bit(byte && !rex && number >= 4 && number < 8 ? number - 4 : number);
 }
 
 /* Which registers it uses, of its shape and its fields. */
@@ -116,14 +116,14 @@ static void count_registers(burst_instruction *in, bool rex, uint8_t vvvv)
         if (roles & BURST_OPCODE_WRITTEN) writes |= low;
     }
     if (in->vex) {
-        reads |= bit(vvvv);
-        if (roles & BURST_VVVV_WRITTEN) writes |= bit(vvvv);
+        reads |= register_bit(vvvv);
+        if (roles & BURST_VVVV_WRITTEN) writes |= register_bit(vvvv);
     }
-    if (in->base != BURST_NO_REGISTER) reads |= bit(in->base);
-    if (in->index != BURST_NO_REGISTER) reads |= bit(in->index);
+    if (in->base != BURST_NO_REGISTER) reads |= register_bit(in->base);
+    if (in->index != BURST_NO_REGISTER) reads |= register_bit(in->index);
     in->reads = reads;
     in->writes = writes;
-    in->uses_r15 = ((reads | writes) & bit(BURST_R15)) != 0;
+    in->uses_r15 = ((reads | writes) & register_bit(BURST_R15)) != 0;
 }
 
 static void find_target(burst_instruction *in)
@@ -184,7 +184,7 @@ static void keep_shape(burst_shape *empty, uint32_t key, const burst_shape *shap
     __atomic_store_n(&empty->key, key, __ATOMIC_RELEASE);
 }
 
-static void clear(burst_instruction *in, const unsigned char *bytes, uint64_t address)
+static void instruction_clear(burst_instruction *in, const unsigned char *bytes, uint64_t address)
 {
     in->bytes = bytes;
     in->address = address;
@@ -205,7 +205,7 @@ static void clear(burst_instruction *in, const unsigned char *bytes, uint64_t ad
 void burst_decode_anew(burst_instruction *in, const burst_vectors *vectors, const unsigned char *bytes,
                        uint64_t address, size_t room)
 {
-    clear(in, bytes, address);
+    instruction_clear(in, bytes, address);
     if (room > 15) room = 15;
     burst_shape_ask(in, vectors, room);
     if (in->shape.group != BURST_STOP) find_target(in);
@@ -214,7 +214,7 @@ void burst_decode_anew(burst_instruction *in, const burst_vectors *vectors, cons
 void burst_decode(burst_instruction *in, const burst_vectors *vectors, const unsigned char *bytes,
                   uint64_t address, size_t room)
 {
-    clear(in, bytes, address);
+    instruction_clear(in, bytes, address);
     if (room > 15) room = 15;
     uint32_t prefixes = 0, rex = 0, map = 0, longer = 0;
     uint8_t vvvv = 0;
@@ -314,7 +314,7 @@ void burst_decode(burst_instruction *in, const burst_vectors *vectors, const uns
     const burst_shape *known = find_shape(key, &empty);
     if (!known) {
         burst_instruction asked;
-        clear(&asked, bytes, address);
+        instruction_clear(&asked, bytes, address);
         burst_shape_ask(&asked, vectors, room);
         if (asked.shape.group == BURST_STOP || asked.shape.group == BURST_VECTOR || asked.length < at ||
             (asked.modrm_at != 0) != modrm) {

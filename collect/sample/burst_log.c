@@ -68,7 +68,7 @@ static uint64_t in_segment(const burst_reader *reader, const burst_access *acces
     return sum;
 }
 
-static uint64_t plain(const burst_reader *reader, const burst_access *access, int64_t addend)
+static uint64_t sum_address(const burst_reader *reader, const burst_access *access, int64_t addend)
 {
     uint64_t sum = (uint64_t)addend;
     if (access->base != BURST_NO_WORD) sum += word_at(reader, access->base);
@@ -80,7 +80,8 @@ static uint64_t plain(const burst_reader *reader, const burst_access *access, in
     return sum;
 }
 
-static void tell(const burst_reader *reader, const burst_access *access, uint64_t address, burst_use *use)
+static void access_tell(const burst_reader *reader, const burst_access *access, uint64_t address,
+                        burst_use *use)
 {
     use->address = address;
     use->instruction = reader->block->address + access->instruction;
@@ -120,7 +121,7 @@ static bool string_next(burst_reader *reader, const burst_access *access, burst_
     const uint64_t offset = reader->element / row.each * row.size;
     const burst_access *turn = access + (row.each == 2 ? reader->element % 2 : 0);
     const uint64_t address = word_at(reader, turn->base) + (row.down ? 0 - offset : offset);
-    tell(reader, turn, in_segment(reader, turn, address), use);
+    access_tell(reader, turn, in_segment(reader, turn, address), use);
     reader->element++;
     return true;
 }
@@ -144,7 +145,7 @@ static bool gather_next(burst_reader *reader, const burst_access *access, burst_
         if (access->base != BURST_NO_WORD) sum += word_at(reader, access->base);
         sum += (uint64_t)element_at(reader, access->index, vector->index_bytes, i)
                << (access->scale_flags >> 6);
-        tell(reader, access, in_segment(reader, access, sum), use);
+        access_tell(reader, access, in_segment(reader, access, sum), use);
         return true;
     }
     reader->access++;
@@ -201,9 +202,10 @@ static bool masked_next(burst_reader *reader, const burst_access *access, burst_
         count = outside ? (uint64_t)__builtin_ctzll(outside) : 64;
     }
     reader->element = compressed ? 64 : first + count;
-    tell(reader, access,
-         in_segment(reader, access, plain(reader, access, access->vector.addend) + place * access->size),
-         use);
+    access_tell(
+        reader, access,
+        in_segment(reader, access, sum_address(reader, access, access->vector.addend) + place * access->size),
+        use);
     use->size = (uint32_t)(count * access->size);
     return true;
 }
@@ -219,13 +221,14 @@ burst_reading burst_reader_next(burst_reader *reader, burst_use *use)
         switch (access->form_kind >> 4) {
         case BURST_PLAIN:
         case BURST_TABLE:
-            tell(reader, access, in_segment(reader, access, plain(reader, access, access->addend)), use);
+            access_tell(reader, access,
+                        in_segment(reader, access, sum_address(reader, access, access->addend)), use);
             reader->access++;
             return BURST_READ_USE;
         case BURST_BIT: {
             int64_t bit = element_at(reader, access->vector.mask, access->vector.index_bytes, 0);
-            uint64_t sum = plain(reader, access, access->vector.addend) + (uint64_t)(bit >> 3);
-            tell(reader, access, in_segment(reader, access, sum), use);
+            uint64_t sum = sum_address(reader, access, access->vector.addend) + (uint64_t)(bit >> 3);
+            access_tell(reader, access, in_segment(reader, access, sum), use);
             reader->access++;
             return BURST_READ_USE;
         }
@@ -281,7 +284,7 @@ static size_t take_plain(burst_reader *reader, burst_use *uses, size_t room)
     for (; at < end && count < room; at++, count++) {
         const burst_access *access = &block->access[at];
         if (access->form_kind >> 4 != BURST_PLAIN) break;
-        tell(reader, access, plain_address(reader, access, values, words), &uses[count]);
+        access_tell(reader, access, plain_address(reader, access, values, words), &uses[count]);
     }
     reader->access = at;
     return count;
@@ -340,7 +343,7 @@ bool burst_reader_pass(burst_reader *reader, uint64_t accesses)
     return accesses == 0;
 }
 
-static inline bool touches(uint64_t address, uint64_t size, uint64_t word)
+static inline bool touches_word(uint64_t address, uint64_t size, uint64_t word)
 {
     return word + 7 - address < size + 7; /* wraps where it lies behind the word */
 }
@@ -358,7 +361,7 @@ static inline bool seek_plain(burst_reader *reader, uint64_t word, uint64_t *ahe
     bool found = false;
     for (; passed < most; passed++, access++) {
         if (access->form_kind >> 4 != BURST_PLAIN) break;
-        found = touches(plain_address(reader, access, values, count), access->size, word);
+        found = touches_word(plain_address(reader, access, values, count), access->size, word);
         if (found) break;
     }
     reader->access += passed;
@@ -379,7 +382,8 @@ static void pass_string(burst_reader *reader, uint64_t word, uint64_t *ahead)
                                    word_at(reader, access[turn].base) + reader->element / row.each * step);
     uint64_t turn = reader->element % row.each;
     if (turn == 1) address[0] += step;
-    while (*ahead > 0 && reader->element / row.each < row.times && !touches(address[turn], row.size, word)) {
+    while (*ahead > 0 && reader->element / row.each < row.times &&
+           !touches_word(address[turn], row.size, word)) {
         address[turn] += step;
         turn = row.each - 1 - turn;
         reader->element++;
@@ -396,7 +400,7 @@ bool burst_reader_seek(burst_reader *reader, uint64_t word, uint64_t *ahead, bur
         if (reader->access >= reader->block->accesses) continue;
         if (burst_reader_next(reader, use) != BURST_READ_USE) return false;
         (*ahead)--;
-        if (touches(use->address, use->size, word)) return true;
+        if (touches_word(use->address, use->size, word)) return true;
     }
     return false;
 }

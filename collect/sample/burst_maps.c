@@ -22,7 +22,7 @@ typedef struct line_reader {
     char line[LINE_MOST];
 } line_reader;
 
-static uint64_t hexadecimal(const char **text)
+static uint64_t read_hexadecimal(const char **text)
 {
     uint64_t value = 0;
     for (;; ++*text) {
@@ -51,7 +51,7 @@ static bool begins_with(const char *text, const char *beginning)
     return true;
 }
 
-static void keep(burst *state, const burst_range *range, bool wanted)
+static void map_keep(burst *state, const burst_range *range, bool wanted)
 {
     uint32_t place = state->ranges_used;
     if (place == BURST_RANGES) {
@@ -70,10 +70,10 @@ static void take_line(line_reader *reader)
     reader->length = 0;
     const char *text = reader->line;
     burst_range range;
-    range.first = hexadecimal(&text);
+    range.first = read_hexadecimal(&text);
     if (*text != '-') return;
     text++;
-    range.behind = hexadecimal(&text);
+    range.behind = read_hexadecimal(&text);
     if (*text != ' ') return;
     text++;
     const char *rights = text;
@@ -90,7 +90,7 @@ static void take_line(line_reader *reader)
                                                                               : BURST_TRUST_FILE;
     bool wanted = reader->wanted >= range.first && reader->wanted < range.behind;
     if (wanted) reader->found = true;
-    keep(reader->state, &range, wanted);
+    map_keep(reader->state, &range, wanted);
 }
 
 /* What was read last, by any thread. Nobody waits for it: who comes while it is written does without. */
@@ -100,7 +100,7 @@ static struct {
     burst_range ranges[BURST_RANGES];
 } last;
 
-static void remember(const burst *state)
+static void maps_remember(const burst *state)
 {
     uint32_t version = __atomic_load_n(&last.version, __ATOMIC_RELAXED);
     if (version % 2 || !__atomic_compare_exchange_n(&last.version, &version, version + 1, false,
@@ -116,7 +116,7 @@ static void remember(const burst *state)
     __atomic_store_n(&last.version, version + 2, __ATOMIC_RELEASE);
 }
 
-static void recall(burst *state)
+static void maps_recall(burst *state)
 {
     const uint32_t version = __atomic_load_n(&last.version, __ATOMIC_ACQUIRE);
     const uint32_t used = __atomic_load_n(&last.used, __ATOMIC_RELAXED);
@@ -136,7 +136,7 @@ static void read_maps(burst *state, uint64_t address)
     int64_t file = burst_kernel(SYS_openat, (uint64_t)AT_FDCWD, (uint64_t) "/proc/self/maps",
                                 O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (file < 0) {
-        recall(state);
+        maps_recall(state);
         return;
     }
     line_reader reader;
@@ -157,7 +157,7 @@ static void read_maps(burst *state, uint64_t address)
         }
     }
     burst_kernel(SYS_close, (uint64_t)file, 0, 0, 0, 0, 0);
-    remember(state);
+    maps_remember(state);
 }
 
 void burst_learn_maps(burst *state)

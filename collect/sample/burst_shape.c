@@ -27,7 +27,7 @@ static void restore_vectors(const burst_vectors *vectors)
                      : "memory");
 }
 
-static uint8_t general(ZydisRegister name)
+static uint8_t general_register(ZydisRegister name)
 {
     switch (ZydisRegisterGetClass(name)) {
     case ZYDIS_REGCLASS_GPR8:
@@ -63,7 +63,7 @@ static uint8_t vector_number(ZydisRegister name, uint8_t *bytes)
     return (uint8_t)ZydisRegisterGetId(name);
 }
 
-static uint16_t bit(uint8_t number)
+static uint16_t operand_bit(uint8_t number)
 {
     return number < 16 ? (uint16_t)(1u << number) : 0;
 }
@@ -284,12 +284,12 @@ static void take_memory(burst_instruction *in, const ZydisDecodedInstruction *zy
         in->displacement_at = zydis->raw.disp.offset;
         if (in->short_address) in->shape.group = BURST_STOP;
     } else {
-        in->base = general(memory->base);
+        in->base = general_register(memory->base);
     }
     if (memory->type == ZYDIS_MEMOP_TYPE_VSIB)
         in->index_register = vector_number(memory->index, &in->index_size);
     else
-        in->index = general(memory->index);
+        in->index = general_register(memory->index);
     in->shape.kind =
         no_access(zydis) || memory->type == ZYDIS_MEMOP_TYPE_AGEN ? BURST_NO_ACCESS : kind_of(operand);
     in->shape.size = operand->size / 8;
@@ -300,13 +300,13 @@ static void take_memory(burst_instruction *in, const ZydisDecodedInstruction *zy
 
 static void take_register(burst_instruction *in, const ZydisDecodedOperand *operand)
 {
-    uint8_t number = general(operand->reg.value);
+    uint8_t number = general_register(operand->reg.value);
     if (number == BURST_NO_REGISTER) return;
     burst_shape *shape = &in->shape;
     bool written = (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     bool byte = operand->size == 8;
-    in->reads |= bit(number);
-    if (written) in->writes |= bit(number);
+    in->reads |= operand_bit(number);
+    if (written) in->writes |= operand_bit(number);
     switch (operand->encoding) {
     case ZYDIS_OPERAND_ENCODING_MODRM_REG:
         shape->roles |= (uint8_t)((written ? BURST_REG_WRITTEN : 0) | (byte ? BURST_REG_BYTE : 0));
@@ -325,8 +325,8 @@ static void take_register(burst_instruction *in, const ZydisDecodedOperand *oper
         in->rm = number;
         break;
     default:
-        shape->reads |= bit(number);
-        if (written) shape->writes |= bit(number);
+        shape->reads |= operand_bit(number);
+        if (written) shape->writes |= operand_bit(number);
         break;
     }
 }
@@ -483,9 +483,9 @@ void burst_shape_ask(burst_instruction *in, const burst_vectors *vectors, size_t
         }
         in->reads |= shape->reads;
         in->writes |= shape->writes;
-        if (in->base != BURST_NO_REGISTER) in->reads |= bit(in->base);
-        if (in->index != BURST_NO_REGISTER) in->reads |= bit(in->index);
-        in->uses_r15 = ((in->reads | in->writes) & bit(BURST_R15)) != 0;
+        if (in->base != BURST_NO_REGISTER) in->reads |= operand_bit(in->base);
+        if (in->index != BURST_NO_REGISTER) in->reads |= operand_bit(in->index);
+        in->uses_r15 = ((in->reads | in->writes) & operand_bit(BURST_R15)) != 0;
         take_flags(shape, &zydis);
     }
     restore_vectors(vectors);

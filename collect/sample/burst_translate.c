@@ -167,7 +167,7 @@ static void check_log_and_count(maker *m, int64_t *counter, uint32_t amount, uin
 }
 
 /* BURST_COUNT: subtracts the block's accesses, and looks at what is left where `check`. */
-static void count(maker *m, bool check)
+static void emit_count(maker *m, bool check)
 {
     burst_emitter *out = &m->out;
     burst *state = out->state;
@@ -213,7 +213,7 @@ static void put_head(maker *m)
     burst *state = m->out.state;
     bool logs = m->mode == BURST_LOG && m->described;
     if (m->mode == BURST_COUNT && (m->accesses || m->repeated)) {
-        count(m, may_loop(m) || m->repeated);
+        emit_count(m, may_loop(m) || m->repeated);
     } else if (m->accesses || m->repeated) {
         check_log_and_count(m, &state->left, m->accesses, STUB_ENOUGH, logs);
     } else if (may_loop(m)) {
@@ -302,7 +302,7 @@ static bool goes_on(maker *m, const burst_instruction *in, const burst_range *ra
 
 /* Copies the program's code, as far as the instruction at `address` may reach; returns how many bytes of it.
  */
-static size_t fetch(maker *m, uint64_t address, const burst_range *range)
+static size_t code_fetch(maker *m, uint64_t address, const burst_range *range)
 {
     uint64_t begin = m->code->address;
     while (m->fetched < address - begin + 15 && begin + m->fetched < range->behind) {
@@ -331,7 +331,7 @@ static burst_end decode_block(maker *m, uint64_t address, const burst_range *ran
     m->fetched = 0;
     while (m->count < most && words < BURST_WORDS_MOST - 24) {
         burst_instruction *in = &m->in[m->count];
-        size_t room = fetch(m, address, range);
+        size_t room = code_fetch(m, address, range);
         if (room == 0) {
             if (m->count) break;
             return BURST_END_MEMORY;

@@ -21,14 +21,14 @@ __attribute__((visibility("default"))) long fathom_sample_perf_event_open(struct
     return fm_syscall(__NR_perf_event_open, (long)event, 0, -1, group, PERF_FLAG_FD_CLOEXEC, 0);
 }
 
-static const fm_sample_pmu *events(void)
+static const fm_sample_pmu *wanted_events(void)
 {
     return &fm_self.session->pmu;
 }
 
 static uint32_t event_count(void)
 {
-    const uint32_t count = events()->event_count;
+    const uint32_t count = wanted_events()->event_count;
     return count < FM_SAMPLE_PMU_EVENTS ? count : FM_SAMPLE_PMU_EVENTS;
 }
 
@@ -38,7 +38,7 @@ static size_t mapped_bytes(const fm_sample_pmu_event *wanted)
     return wanted->period ? 2 * PAGE : PAGE;
 }
 
-static void describe(const fm_sample_pmu_event *wanted, uint32_t number, struct perf_event_attr *event)
+static void event_describe(const fm_sample_pmu_event *wanted, uint32_t number, struct perf_event_attr *event)
 {
     memset(event, 0, sizeof *event);
     event->size = sizeof *event;
@@ -60,12 +60,12 @@ static void describe(const fm_sample_pmu_event *wanted, uint32_t number, struct 
     event->sig_data = FM_SAMPLE_TRAP_PMU + number;
 }
 
-static long map(long file, size_t bytes)
+static long ring_map(long file, size_t bytes)
 {
     return fm_syscall(__NR_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 }
 
-static bool failed(long result)
+static bool call_failed(long result)
 {
     return result < 0 && result > -PAGE;
 }
@@ -83,15 +83,15 @@ void fm_sampler_pmu_end(fm_sampler_thread *thread)
 static long open_event(fm_sampler_thread *thread, uint32_t i, int leader, long *file)
 {
     struct perf_event_attr event;
-    describe(&events()->events[i], i, &event);
+    event_describe(&wanted_events()->events[i], i, &event);
     *file = fathom_sample_perf_event_open(&event, leader);
     if (*file < 0) return *file;
-    const long page = map(*file, mapped_bytes(&events()->events[i]));
-    if (failed(page)) return page;
+    const long page = ring_map(*file, mapped_bytes(&wanted_events()->events[i]));
+    if (call_failed(page)) return page;
     thread->pmu.pages[i] = (void *)page;
-    thread->pmu.bytes[i] = mapped_bytes(&events()->events[i]);
+    thread->pmu.bytes[i] = mapped_bytes(&wanted_events()->events[i]);
     uint64_t count;
-    if (events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && !fm_pmu_count((void *)page, &count))
+    if (wanted_events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && !fm_pmu_count((void *)page, &count))
         return -ENOTSUP;
     return 0;
 }
@@ -101,7 +101,7 @@ void fm_sampler_pmu_begin(fm_sampler_thread *thread)
     long files[FM_SAMPLE_PMU_EVENTS] = {-1, -1, -1, -1}, result = 0;
     if (thread->pmu.on) return;
     for (uint32_t i = 0; i < event_count() && result == 0; i++) {
-        const bool member = i > 0 && events()->events[i - 1].roles & FM_SAMPLE_PMU_LEADS;
+        const bool member = i > 0 && wanted_events()->events[i - 1].roles & FM_SAMPLE_PMU_LEADS;
         result = open_event(thread, i, member ? (int)files[i - 1] : -1, &files[i]);
     }
     for (uint32_t i = 0; i < FM_SAMPLE_PMU_EVENTS; i++)
@@ -137,7 +137,7 @@ uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread)
     uint64_t sum = 0, count;
     if (thread->pmu.outside) return thread->pmu.stands;
     for (uint32_t i = 0; i < event_count(); i++)
-        if (events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && thread->pmu.pages[i] &&
+        if (wanted_events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && thread->pmu.pages[i] &&
             fm_pmu_count(thread->pmu.pages[i], &count))
             sum += count;
     return sum > thread->pmu.own ? sum - thread->pmu.own : 0;

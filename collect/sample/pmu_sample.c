@@ -20,7 +20,7 @@ typedef struct visit {
     uint64_t accesses, time;
 } visit;
 
-static visit enter(fm_sampler_thread *thread)
+static visit visit_enter(fm_sampler_thread *thread)
 {
     thread->busy = true;
     const visit now = {fm_sampler_pmu_accesses(thread), fm_sampler_cpu()};
@@ -28,7 +28,7 @@ static visit enter(fm_sampler_thread *thread)
     return now;
 }
 
-static void leave(fm_sampler_thread *thread, visit then, uint64_t cost)
+static void visit_leave(fm_sampler_thread *thread, visit then, uint64_t cost)
 {
     fm_sample_lane *lane = thread->lane;
     lane->work = thread->work;
@@ -43,7 +43,7 @@ static void leave(fm_sampler_thread *thread, visit then, uint64_t cost)
 /* ---- the ring ---- */
 
 /* The newest sample of an event's ring, all of which is read. False: there is none that is the program's. */
-static bool newest(fm_sampler_thread *thread, uint32_t event, fm_pmu_record *sample)
+static bool newest_record(fm_sampler_thread *thread, uint32_t event, fm_pmu_record *sample)
 {
     struct perf_event_mmap_page *page = thread->pmu.pages[event];
     fm_sample_lane *lane = thread->lane;
@@ -75,7 +75,7 @@ static bool newest(fm_sampler_thread *thread, uint32_t event, fm_pmu_record *sam
 /* ---- a use ---- */
 
 /* It gets a register, or not. */
-static void watch(fm_sampler_thread *thread, fm_sample_use *use)
+static void use_watch(fm_sampler_thread *thread, fm_sample_use *use)
 {
     const fm_reservoir_choice choice = fm_reservoir_offer(&thread->reservoir);
     use->armed = choice.armed;
@@ -113,8 +113,8 @@ static void tell_place(fm_sampler_thread *thread, const ucontext_t *context, fm_
         use->stack_bytes = fm_sampler_tell_stack(record->slab, context);
 }
 
-static void take(fm_sampler_thread *thread, uint32_t event, const fm_pmu_record *sample,
-                 const ucontext_t *context)
+static void record_take(fm_sampler_thread *thread, uint32_t event, const fm_pmu_record *sample,
+                        const ucontext_t *context)
 {
     const fm_sample_pmu_event *wanted = &fm_self.session->pmu.events[event];
     fm_sample_record record = {.kind = FM_SAMPLE_RECORD_USE, .slab = FM_SAMPLE_NOWHERE};
@@ -129,7 +129,7 @@ static void take(fm_sampler_thread *thread, uint32_t event, const fm_pmu_record 
     use->event = event;
     if (wanted->roles & FM_SAMPLE_PMU_USES) {
         use->number = ++thread->bursts;
-        if (fm_self.watching) watch(thread, use);
+        if (fm_self.watching) use_watch(thread, use);
         thread->lane->bursts++;
     }
     tell_place(thread, context, &record);
@@ -144,22 +144,23 @@ void fm_sampler_pmu_sample(fm_sampler_thread *thread, uint32_t event, const ucon
     if (!thread->pmu.on || event >= fm_self.session->pmu.event_count || !thread->pmu.pages[event] ||
         fm_self.session->pmu.events[event].period == 0)
         return;
-    const visit begun = enter(thread);
-    if (newest(thread, event, &sample) && !fm_sampler_outside()) take(thread, event, &sample, context);
-    leave(thread, begun, FM_SAMPLER_TICK_COST);
+    const visit begun = visit_enter(thread);
+    if (newest_record(thread, event, &sample) && !fm_sampler_outside())
+        record_take(thread, event, &sample, context);
+    visit_leave(thread, begun, FM_SAMPLER_TICK_COST);
 }
 
 void fm_sampler_pmu_trapped(fm_sampler_thread *thread, uint32_t place, const ucontext_t *context)
 {
     if (!thread->pmu.on) return;
-    const visit begun = enter(thread);
+    const visit begun = visit_enter(thread);
     fm_sampler_trapped(thread, place, context);
-    leave(thread, begun, FM_SAMPLER_TRAP_COST);
+    visit_leave(thread, begun, FM_SAMPLER_TRAP_COST);
 }
 
 void fm_sampler_pmu_tick(fm_sampler_thread *thread)
 {
     thread->lane->ticks++;
     if (!thread->pmu.on) return;
-    leave(thread, enter(thread), FM_SAMPLER_TICK_COST / 2);
+    visit_leave(thread, visit_enter(thread), FM_SAMPLER_TICK_COST / 2);
 }

@@ -49,7 +49,7 @@ static int index_of(int number)
 
 /* ---- handing on ---- */
 
-static uint64_t bits(const sigset_t *set)
+static uint64_t set_bits(const sigset_t *set)
 {
     uint64_t value;
     memcpy(&value, set, sizeof value);
@@ -70,7 +70,7 @@ static void hand_on(int number, siginfo_t *information, ucontext_t *context)
     const bool forced = information->si_code > 0;
     const uint64_t one = UINT64_C(1) << (number - 1);
     if (number == SIGTRAP && trap_blocked && !forced) { /* it has to wait: really blocked, until it is not */
-        uint64_t mask = bits(&context->uc_sigmask) | one;
+        uint64_t mask = set_bits(&context->uc_sigmask) | one;
         memcpy(&context->uc_sigmask, &mask, sizeof mask);
         fm_syscall(__NR_rt_sigprocmask, SIG_BLOCK, (long)&one, 0, SIGNALS_BYTES, 0, 0);
         fm_syscall(__NR_rt_tgsigqueueinfo, fm_getpid(), fm_gettid(), number, (long)information, 0, 0);
@@ -84,7 +84,7 @@ static void hand_on(int number, siginfo_t *information, ucontext_t *context)
         return;
     }
     if (action.sa_flags & (int)SA_RESETHAND) actions[i] = (struct sigaction){0};
-    uint64_t mask = bits(&context->uc_sigmask) | bits(&action.sa_mask);
+    uint64_t mask = set_bits(&context->uc_sigmask) | set_bits(&action.sa_mask);
     if (!(action.sa_flags & SA_NODEFER)) mask |= one;
     fm_syscall(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, SIGNALS_BYTES, 0, 0);
     if (action.sa_flags & SA_SIGINFO)
@@ -112,7 +112,7 @@ static bool in_our_code(const ucontext_t *context)
 }
 
 /* Leaves the handler by a frame that lies elsewhere. */
-__attribute__((noreturn)) static void leave(void *context)
+__attribute__((noreturn)) static void handler_leave(void *context)
 {
     __asm__ volatile("mov %0, %%rsp\n\tmov %1, %%eax\n\tsyscall"
                      :
@@ -127,7 +127,7 @@ static void open_faults(const ucontext_t *context)
 {
     uint64_t faults = 0;
     for (int i = 1; i < OURS; i++) faults |= UINT64_C(1) << (ours[i] - 1);
-    if (bits(&context->uc_sigmask) & faults)
+    if (set_bits(&context->uc_sigmask) & faults)
         fm_syscall(__NR_rt_sigprocmask, SIG_UNBLOCK, (long)&faults, 0, SIGNALS_BYTES, 0, 0);
 }
 
@@ -137,7 +137,7 @@ static void on_own_stack(fm_sampler_thread *thread, ucontext_t *context)
     fm_sampler_tick(thread, context);
     thread->busy = false;
     fm_sampler_step_out();
-    leave(context);
+    handler_leave(context);
 }
 
 /* Bytes of the floating-point state, at the place where it is. */
@@ -272,7 +272,7 @@ static void on_trap(int number, siginfo_t *information, void *given)
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 typedef int mask_function(int, const sigset_t *, sigset_t *);
 
-static void *real(const char *name, void **known)
+static void *real_function(const char *name, void **known)
 {
     if (!*known) *known = dlsym(fm_self.joined ? RTLD_DEFAULT : RTLD_NEXT, name);
     return *known;
@@ -280,7 +280,7 @@ static void *real(const char *name, void **known)
 #define REAL(type, name)                                                                                     \
     ({                                                                                                       \
         static void *known;                                                                                  \
-        (type *)real(#name, &known);                                                                         \
+        (type *)real_function(#name, &known);                                                                \
     })
 
 static sigaction_function *set_action;
@@ -382,7 +382,7 @@ EXPORT int __sigaction(int number, const struct sigaction *action, struct sigact
 
 typedef void (*handler_function)(int);
 
-static handler_function change(int i, handler_function handler, int flags)
+static handler_function handler_change(int i, handler_function handler, int flags)
 {
     const handler_function before = actions[i].sa_handler;
     changed[i] = true;
@@ -398,7 +398,7 @@ static handler_function change(int i, handler_function handler, int flags)
         function *set = REAL(function, name);                                                                \
         fm_sampler_step_in();                                                                                \
         const int i = index_of(number);                                                                      \
-        const handler_function before = i < 0 ? SIG_DFL : change(i, handler, flags);                         \
+        const handler_function before = i < 0 ? SIG_DFL : handler_change(i, handler, flags);                 \
         fm_sampler_step_out();                                                                               \
         return i < 0 ? set(number, handler) : before;                                                        \
     }
@@ -417,7 +417,7 @@ EXPORT int sigignore(int number)
     function *set = REAL(function, sigignore);
     fm_sampler_step_in();
     const int i = index_of(number);
-    if (i >= 0) change(i, SIG_IGN, 0);
+    if (i >= 0) handler_change(i, SIG_IGN, 0);
     fm_sampler_step_out();
     return i < 0 ? set(number) : 0;
 }

@@ -36,18 +36,18 @@ static bool try_lock(void)
     return __atomic_exchange_n(&all.lock, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
-static void unlock(void)
+static void threads_unlock(void)
 {
     __atomic_store_n(&all.lock, 0, __ATOMIC_RELEASE);
 }
 
-static fm_sampler_thread *reuse(void)
+static fm_sampler_thread *thread_reuse(void)
 {
     fm_sampler_thread *thread = NULL;
     if (!try_lock()) return NULL;
     thread = all.idle;
     if (thread) all.idle = thread->next;
-    unlock();
+    threads_unlock();
     return thread;
 }
 
@@ -56,13 +56,13 @@ static void give_back(fm_sampler_thread *thread)
     while (!try_lock()) fm_syscall(__NR_sched_yield, 0, 0, 0, 0, 0, 0); /* a few instructions, never more */
     thread->next = all.idle;
     all.idle = thread;
-    unlock();
+    threads_unlock();
 }
 
-static fm_sampler_thread *make(void)
+static fm_sampler_thread *thread_make(void)
 {
     _Static_assert(sizeof(fm_sampler_thread) <= STATE_BYTES, "the place of a thread");
-    fm_sampler_thread *thread = reuse();
+    fm_sampler_thread *thread = thread_reuse();
     if (thread) return thread;
     char *region = fm_map(REGION_BYTES, -1, 0);
     if (!region) return NULL;
@@ -127,7 +127,7 @@ static bool claim_lane(fm_sampler_thread *thread)
 fm_sampler_thread *fm_sampler_thread_get(void)
 {
     if (fm_sampler_me() || over) return fm_sampler_me();
-    fm_sampler_thread *thread = make();
+    fm_sampler_thread *thread = thread_make();
     if (!thread) {
         fm_sampler_trouble(FM_SAMPLE_TROUBLE_MEMORY);
         return NULL;
@@ -169,7 +169,7 @@ bool fm_sampler_record(fm_sampler_thread *thread, const fm_sample_record *record
 }
 
 /* The thread's end, in the thread. */
-static void finish(void *argument)
+static void thread_finish(void *argument)
 {
     fm_sampler_thread *thread = argument;
     fm_sampler_step_in();
@@ -199,7 +199,7 @@ static void finish(void *argument)
 
 void fm_sampler_threads_begin(void)
 {
-    all.has_key = pthread_key_create(&all.key, finish) == 0;
+    all.has_key = pthread_key_create(&all.key, thread_finish) == 0;
     if (all.has_key && all.key >= FIRST_KEYS) {
         pthread_key_delete(all.key);
         all.has_key = false;

@@ -81,7 +81,7 @@ uint32_t fm_sampler_tell_stack(uint32_t slab, const ucontext_t *context)
 
 /* ---- the table of blocks ---- */
 
-static uint32_t untold(const fm_sampler_thread *thread)
+static uint32_t untold_blocks(const fm_sampler_thread *thread)
 {
     return (uint32_t)((const burst_table *)thread->table)->used - thread->told;
 }
@@ -89,11 +89,11 @@ static uint32_t untold(const fm_sampler_thread *thread)
 /* Tells so much of the table that what is left fits into `room` bytes. False: there is no slab for it. */
 static bool tell_table(fm_sampler_thread *thread, size_t room)
 {
-    while (untold(thread) > room) {
+    while (untold_blocks(thread) > room) {
         const uint32_t slab = fm_sampler_claim_slab(thread, 0);
         if (slab == FM_SAMPLE_NOWHERE) return false;
         const uint32_t most = fm_sample_slab_at(slab).bytes;
-        const uint32_t bytes = untold(thread) < most ? untold(thread) : most;
+        const uint32_t bytes = untold_blocks(thread) < most ? untold_blocks(thread) : most;
         memcpy(slab_memory(slab), (const char *)thread->table + thread->told, bytes);
         if (!fm_sampler_record(thread,
                                &(fm_sample_record){.kind = FM_SAMPLE_RECORD_TABLE,
@@ -143,8 +143,8 @@ static bool is_unused(burst_reader reader, uint64_t most, candidate *tried)
 }
 
 /* A use among the first ones that was not used again: one of these at random. False: none was found. */
-static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result,
-                 uint64_t accesses, candidate *picked)
+static bool candidate_pick(fm_sampler_thread *thread, const uint64_t *log, const burst_result *result,
+                           uint64_t accesses, candidate *picked)
 {
     const uint64_t half = accesses / 2, from = half < FM_SAMPLE_PICK_FROM ? half : FM_SAMPLE_PICK_FROM;
     if (from == 0) return false;
@@ -158,7 +158,7 @@ static bool pick(fm_sampler_thread *thread, const uint64_t *log, const burst_res
     return false;
 }
 
-static void watch(fm_sampler_thread *thread, const candidate *picked, fm_sample_record *record)
+static void candidate_watch(fm_sampler_thread *thread, const candidate *picked, fm_sample_record *record)
 {
     const fm_reservoir_choice choice = fm_reservoir_offer(&thread->reservoir);
     record->is.burst.picked = (uint32_t)picked->at;
@@ -277,7 +277,7 @@ static uint64_t window_time(const fm_sampler_thread *thread)
  * since the last time, where its branches lead above all: pieces count from where they are not getting faster
  * any more.
  */
-static counted_window count(fm_sampler_thread *thread, ucontext_t *context)
+static counted_window count_window(fm_sampler_thread *thread, ucontext_t *context)
 {
     counted_window window = {0};
     uint64_t size = COUNT_FIRST, spent = 0;
@@ -328,7 +328,7 @@ static void count_ahead(fm_sampler_thread *thread, ucontext_t *context, fm_sampl
         thread->ahead_skip--;
         return;
     }
-    const counted_window window = count(thread, context);
+    const counted_window window = count_window(thread, context);
     record->is.burst.ahead = (uint32_t)window.accesses;
     record->is.burst.ahead_calm = (uint32_t)window.calm;
     record->is.burst.ahead_time = window.calm_time < UINT32_MAX ? (uint32_t)window.calm_time : UINT32_MAX;
@@ -345,7 +345,7 @@ static void count_behind(fm_sampler_thread *thread, ucontext_t *context, fm_samp
 {
     record->is.burst.watching = fm_sampler_is_watching(thread);
     thread->window = fm_sampler_ticks();
-    const counted_window window = count(thread, context);
+    const counted_window window = count_window(thread, context);
     thread->window = 0;
     record->is.burst.counted = (uint32_t)window.accesses;
     record->is.burst.calm = (uint32_t)window.calm;
@@ -357,7 +357,7 @@ static void count_behind(fm_sampler_thread *thread, ucontext_t *context, fm_samp
     if (window.calm_time > 0) thread->rate = (window.calm << 20) / window.calm_time + 1;
 }
 
-static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab, uint64_t *useful)
+static void take_sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab, uint64_t *useful)
 {
     const bool paths = fm_self.session->wants & FM_SAMPLE_WANT_PATHS;
     const size_t bytes = fm_sample_slab_at(slab).bytes - (paths ? FM_SAMPLE_STACK_ROOM : 0u);
@@ -391,14 +391,14 @@ static void sample(fm_sampler_thread *thread, ucontext_t *context, uint32_t slab
     record.is.burst.generation = thread->generation;
     candidate picked;
     if (fm_self.watching && fm_sampler_may_watch(thread) &&
-        pick(thread, log, &result, result.accesses, &picked))
-        watch(thread, &picked, &record);
+        candidate_pick(thread, log, &result, result.accesses, &picked))
+        candidate_watch(thread, &picked, &record);
     const size_t room = bytes - (size_t)result.words * 8;
     if (tell_table(thread, room)) {
         record.is.burst.table_from = thread->told;
-        record.is.burst.table_bytes = untold(thread);
-        memcpy(log + result.words, (const char *)thread->table + thread->told, untold(thread));
-        thread->told += untold(thread);
+        record.is.burst.table_bytes = untold_blocks(thread);
+        memcpy(log + result.words, (const char *)thread->table + thread->told, untold_blocks(thread));
+        thread->told += untold_blocks(thread);
     } else {
         fm_sampler_free_slab(slab);
         record.slab = FM_SAMPLE_NOWHERE;
@@ -431,7 +431,7 @@ void fm_sampler_tick(fm_sampler_thread *thread, ucontext_t *context)
         fm_sampler_wake();
         fm_sampler_unheard();
     } else {
-        sample(thread, context, slab, &useful);
+        take_sample(thread, context, slab, &useful);
         thread->lane->bursts++;
     }
     const uint64_t used = fm_sampler_cpu() - begin + FM_SAMPLER_TICK_COST;

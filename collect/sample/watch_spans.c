@@ -45,7 +45,7 @@ static uint64_t root_of(uint64_t square)
 }
 
 /* How much slower code is while a register is armed, at most by what is known. */
-static uint64_t loss(const fm_sampler_thread *thread)
+static uint64_t armed_loss(const fm_sampler_thread *thread)
 {
     const int64_t count = __atomic_load_n(&pairs.count, __ATOMIC_RELAXED);
     if (count < PAIRS_LEAST) return thread->bursts > UNKNOWN_MOST ? 0 : LOSS_FIRST;
@@ -95,7 +95,7 @@ uint64_t fm_sampler_watching_costs(const fm_sampler_thread *thread)
     const uint64_t most = fm_self.session->budget / BUDGET_PART;
     if (thread->work == 0 || thread->armed_time == 0) return 0;
     const uint64_t cost =
-        (uint64_t)((unsigned __int128)cost_of(thread, loss(thread)) * 1000000 / thread->work);
+        (uint64_t)((unsigned __int128)cost_of(thread, armed_loss(thread)) * 1000000 / thread->work);
     return cost < most ? cost : most;
 }
 
@@ -103,7 +103,7 @@ bool fm_sampler_may_watch(fm_sampler_thread *thread)
 {
     if (thread->armed_since) return true;
     thread->span_end = UINT64_MAX;
-    const uint64_t lost = fm_self.session->budget ? loss(thread) : 0;
+    const uint64_t lost = fm_self.session->budget ? armed_loss(thread) : 0;
     if (lost == 0) return true;
     const uint64_t budget = fm_self.session->budget / BUDGET_PART;
     if (cost_of(thread, lost) > (uint64_t)((unsigned __int128)thread->work * budget / 1000000)) return false;

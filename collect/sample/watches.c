@@ -73,8 +73,8 @@ bool fm_sampler_is_watching(const fm_sampler_thread *thread)
 }
 
 /* Tells how it ended. context: where it was used again, if it was. */
-static void tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, const ucontext_t *context,
-                 uint32_t kept)
+static void watch_tell(fm_sampler_thread *thread, uint32_t place, uint32_t end, const ucontext_t *context,
+                       uint32_t kept)
 {
     fm_sample_record record = {.kind = FM_SAMPLE_RECORD_WATCH, .slab = FM_SAMPLE_NOWHERE};
     record.is.watch = thread->lane->watches[place];
@@ -128,13 +128,13 @@ void fm_sampler_trapped(fm_sampler_thread *thread, uint32_t place, const ucontex
     }
     thread->traps++;
     const fm_sample_watched before = thread->lane->watches[place];
-    tell(thread, place, FM_SAMPLE_WATCH_USED, context, fm_reservoir_release(&thread->reservoir, place));
+    watch_tell(thread, place, FM_SAMPLE_WATCH_USED, context, fm_reservoir_release(&thread->reservoir, place));
     watch_again(thread, place, &before);
 }
 
 void fm_sampler_replaced(fm_sampler_thread *thread, uint32_t place, uint32_t kept)
 {
-    if (thread->lane->watches[place].on) tell(thread, place, FM_SAMPLE_WATCH_REPLACED, NULL, kept);
+    if (thread->lane->watches[place].on) watch_tell(thread, place, FM_SAMPLE_WATCH_REPLACED, NULL, kept);
 }
 
 void fm_sampler_watches_end(fm_sampler_thread *thread)
@@ -145,7 +145,7 @@ void fm_sampler_watches_end(fm_sampler_thread *thread)
     if (cut) thread->work = thread->lane->work;
     for (uint32_t place = 0; place < FM_SAMPLE_WATCHES; place++)
         if (thread->lane->watches[place].on)
-            tell(thread, place, cut ? FM_SAMPLE_WATCH_REPLACED : FM_SAMPLE_WATCH_ENDED, NULL,
-                 fm_reservoir_release(&thread->reservoir, place));
+            watch_tell(thread, place, cut ? FM_SAMPLE_WATCH_REPLACED : FM_SAMPLE_WATCH_ENDED, NULL,
+                       fm_reservoir_release(&thread->reservoir, place));
     thread->work = work;
 }

@@ -81,7 +81,7 @@ static Bool has_operators(const DebugInfo *info)
     return False;
 }
 
-static Bool add(Addr address, const HChar *name, Bool with_operators)
+static Bool allocator_add(Addr address, const HChar *name, Bool with_operators)
 {
     fm_allocator does = function_of(name, with_operators);
     if (does == FM_NO_ALLOCATOR || VG_(HT_lookup)(entries, address)) return False;
@@ -101,8 +101,8 @@ void __wrap_vgPlain_redir_notify_new_DebugInfo(const DebugInfo *info)
         Bool is_code, indirect;
         VG_(DebugInfo_syms_getidx)(info, i, &place, NULL, &name, &others, &is_code, &indirect, NULL);
         if (!is_code || indirect) continue;
-        any |= add(place.main, name, with_operators);
-        for (; others && *others; others++) any |= add(place.main, *others, with_operators);
+        any |= allocator_add(place.main, name, with_operators);
+        for (; others && *others; others++) any |= allocator_add(place.main, *others, with_operators);
     }
     if (any) {
         Addr from = VG_(DebugInfo_get_text_avma)(info);

@@ -54,7 +54,7 @@ static UWord hash_of(const Addr *frames, UInt count)
     return hash ^ hash >> 29;
 }
 
-static Word compare(const void *left, const void *right)
+static Word compare_frames(const void *left, const void *right)
 {
     const context *a = left, *b = right;
     if (a->count != b->count) return 1;
@@ -62,11 +62,11 @@ static Word compare(const void *left, const void *right)
 }
 
 /* Finds or adds a list of frames. */
-static context *intern(VgHashTable *table, const Addr *frames, UInt count)
+static context *context_intern(VgHashTable *table, const Addr *frames, UInt count)
 {
     context wanted = {.key = hash_of(frames, count), .count = count};
     VG_(memcpy)(wanted.frames, frames, count * sizeof *frames);
-    context *found = VG_(HT_gen_lookup)(table, &wanted, compare);
+    context *found = VG_(HT_gen_lookup)(table, &wanted, compare_frames);
     if (found) return found;
     found = VG_(malloc)("fathom.context", sizeof *found);
     *found = wanted;
@@ -103,14 +103,14 @@ static UInt context_of_caller(ThreadId thread, Addr stack_pointer)
     /* As if it stood in the call instruction: no unwinding out of the allocator, which may not be able to. */
     UInt count = VG_(get_StackTrace_with_deltas)(thread, frames, FRAMES, NULL, NULL,
                                                  (Word)(behind - 1 - VG_(get_IP)(thread)), sizeof(Addr));
-    context *raw = intern(raw_contexts, frames, count);
+    context *raw = context_intern(raw_contexts, frames, count);
     if (raw->number == 0 || raw->reported != generation) {
         UInt inner = 0;
         while (inner < count && is_allocator(frames[inner])) inner++;
         UInt kept = 0; /* beyond _start there is no code, but Valgrind may guess on */
         while (kept < DEPTH && inner + kept < count && is_code(frames[inner + kept])) kept++;
         for (UInt i = inner; i < inner + kept; i++) frames[i]++; /* they are the last bytes of the calls */
-        context *known = intern(contexts, frames + inner, kept);
+        context *known = context_intern(contexts, frames + inner, kept);
         if (known->number == 0) known->number = ++last_context;
         raw->number = known->number;
         raw->reported = generation;
@@ -132,7 +132,7 @@ static struct {
     UWord bytes;
 } last;
 
-static void allocated(ThreadId thread, Addr address, UWord bytes, UInt who)
+static void block_allocated(ThreadId thread, Addr address, UWord bytes, UInt who)
 {
     if (address == 0) return;
     fm_threads_look(thread); /* it may have thread-local storage that is new */
@@ -145,7 +145,7 @@ static void allocated(ThreadId thread, Addr address, UWord bytes, UInt who)
     fm_record_put(FM_RECORD_HEAP_ALLOC, 0, words, 3, NULL);
 }
 
-static void freed(ThreadId thread, Addr address)
+static void block_freed(ThreadId thread, Addr address)
 {
     if (address == 0) return;
     if (last.thread == thread && last.freed == address) return;
@@ -156,12 +156,12 @@ static void freed(ThreadId thread, Addr address)
     fm_record_put(FM_RECORD_HEAP_FREE, 0, words, 1, NULL);
 }
 
-static void reallocated(ThreadId thread, Addr old, Addr address, UWord bytes, UInt who)
+static void block_reallocated(ThreadId thread, Addr old, Addr address, UWord bytes, UInt who)
 {
     if (address == 0 && bytes != 0) return; /* refused: the old block stays */
     if (old != 0 && !(last.thread == thread && last.allocated == address && last.bytes == bytes))
-        freed(thread, old);
-    allocated(thread, address, bytes, who);
+        block_freed(thread, old);
+    block_allocated(thread, address, bytes, who);
 }
 
 /* ---- calls that have not returned ---- */
@@ -198,7 +198,7 @@ static VG_REGPARM(0) void function_begins(ULong does, Addr stack_pointer, UWord 
     if (!fm_tracing()) return;
     ThreadId thread = VG_(get_running_tid)();
     if (does == FM_FREES) {
-        freed(thread, first); /* before another thread can get it */
+        block_freed(thread, first); /* before another thread can get it */
         return;
     }
     forget_below(thread, stack_pointer);
@@ -224,11 +224,11 @@ static VG_REGPARM(0) void code_returns(Addr stack_pointer, UWord result)
         if (call.thread != thread || call.stack_pointer + sizeof(Addr) != stack_pointer) continue;
         forget_below(thread, call.stack_pointer);
         if (call.does == FM_REALLOC) {
-            reallocated(thread, call.first, result, call.bytes, call.who);
+            block_reallocated(thread, call.first, result, call.bytes, call.who);
         } else if (call.does != FM_POSIX_ALIGN) {
-            allocated(thread, result, call.bytes, call.who);
+            block_allocated(thread, result, call.bytes, call.who);
         } else if ((Int)result == 0 && VG_(am_is_valid_for_client)(call.first, sizeof(Addr), VKI_PROT_READ)) {
-            allocated(thread, *(const Addr *)call.first, call.bytes, call.who);
+            block_allocated(thread, *(const Addr *)call.first, call.bytes, call.who);
         }
         return;
     }
@@ -244,14 +244,14 @@ void fm_heap_thread_ends(ThreadId thread)
 
 /* ---- in translated code ---- */
 
-static IRExpr *get(IRSB *out, Int offset)
+static IRExpr *guest_register(IRSB *out, Int offset)
 {
     IRTemp temp = newIRTemp(out->tyenv, Ity_I64);
     addStmtToIRSB(out, IRStmt_WrTmp(temp, IRExpr_Get(offset, Ity_I64)));
     return IRExpr_RdTmp(temp);
 }
 
-#define REGISTER(name) get(out, (Int)offsetof(VexGuestAMD64State, guest_##name))
+#define REGISTER(name) guest_register(out, (Int)offsetof(VexGuestAMD64State, guest_##name))
 
 /* Records are written: the cursor moves. */
 static void add_call(IRSB *out, IRDirty *call)

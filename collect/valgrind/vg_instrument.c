@@ -84,14 +84,14 @@ static void add_statement(block_state *block, IRStmt *statement)
     addStmtToIRSB(block->out, statement);
 }
 
-static IRExpr *assign(block_state *block, IRType type, IRExpr *value)
+static IRExpr *assign_value(block_state *block, IRType type, IRExpr *value)
 {
     IRTemp temp = newIRTemp(block->out->tyenv, type);
     add_statement(block, IRStmt_WrTmp(temp, value));
     return IRExpr_RdTmp(temp);
 }
 
-static IRExpr *constant(Addr value)
+static IRExpr *address_constant(Addr value)
 {
     return IRExpr_Const(IRConst_U64(value));
 }
@@ -100,8 +100,8 @@ static IRExpr *constant(Addr value)
 static IRExpr *word_address(block_state *block, UInt k)
 {
     if (k == 0) return IRExpr_RdTmp(block->cursor);
-    return assign(block, Ity_I64,
-                  IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(block->cursor), constant(8 * (Addr)k)));
+    return assign_value(block, Ity_I64,
+                        IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(block->cursor), address_constant(8 * (Addr)k)));
 }
 
 static void write_word(block_state *block, IRExpr *value)
@@ -116,39 +116,42 @@ static void write_waiting(block_state *block)
     block->waiting_count = 0;
 }
 
-static void commit(block_state *block)
+static void block_commit(block_state *block)
 {
     write_waiting(block);
     block->open_count = 0; /* the number of words behind an exit tells whether it was taken */
     /* A block that was left before its first access has nothing to say, unless for its stack pointer. */
     if (block->words == block->committed || (block->accesses == 0 && !block->calls)) return;
-    add_statement(
-        block, IRStmt_Store(Iend_LE, constant((Addr)&fm_vg.mine->cursor), word_address(block, block->words)));
+    add_statement(block, IRStmt_Store(Iend_LE, address_constant((Addr)&fm_vg.mine->cursor),
+                                      word_address(block, block->words)));
     block->committed = block->words;
 }
 
-static void begin(block_state *block, UInt number, const VexGuestLayout *layout)
+static void block_begin(block_state *block, UInt number, const VexGuestLayout *layout)
 {
-    IRExpr *cursor =
-        assign(block, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->cursor)));
-    IRExpr *limit = assign(block, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->limit)));
-    IRExpr *full = assign(block, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, limit, cursor));
+    IRExpr *cursor = assign_value(block, Ity_I64,
+                                  IRExpr_Load(Iend_LE, Ity_I64, address_constant((Addr)&fm_vg.mine->cursor)));
+    IRExpr *limit = assign_value(block, Ity_I64,
+                                 IRExpr_Load(Iend_LE, Ity_I64, address_constant((Addr)&fm_vg.mine->limit)));
+    IRExpr *full = assign_value(block, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, limit, cursor));
     IRDirty *seal =
         unsafeIRDirty_0_N(0, "fm_channel_seal", VG_(fnptr_to_fnentry)(&fm_channel_seal), mkIRExprVec_0());
     seal->guard = full;
     seal->mFx = Ifx_Modify;
-    seal->mAddr = constant((Addr)&fm_vg.mine->cursor);
+    seal->mAddr = address_constant((Addr)&fm_vg.mine->cursor);
     seal->mSize = 8;
     add_statement(block, IRStmt_Dirty(seal));
     block->cursor = newIRTemp(block->out->tyenv, Ity_I64);
-    add_statement(block, IRStmt_WrTmp(block->cursor,
-                                      IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&fm_vg.mine->cursor))));
-    write_word(block, constant((Addr)FM_RECORD(FM_RECORD_BLOCK, number, 0)));
-    if (block->calls) write_word(block, assign(block, Ity_I64, IRExpr_Get((Int)layout->offset_SP, Ity_I64)));
+    add_statement(block,
+                  IRStmt_WrTmp(block->cursor,
+                               IRExpr_Load(Iend_LE, Ity_I64, address_constant((Addr)&fm_vg.mine->cursor))));
+    write_word(block, address_constant((Addr)FM_RECORD(FM_RECORD_BLOCK, number, 0)));
+    if (block->calls)
+        write_word(block, assign_value(block, Ity_I64, IRExpr_Get((Int)layout->offset_SP, Ity_I64)));
 }
 
 /* True: the address is told by a word of these eight accesses, and shared_words says by which. */
-static Bool share(block_state *block, const IRExpr *address)
+static Bool share_word(block_state *block, const IRExpr *address)
 {
     const fm_vg_base base = fm_base_of(address);
     if (base.root == FM_VG_NO_BASE) return False;
@@ -163,33 +166,33 @@ static Bool share(block_state *block, const IRExpr *address)
     return False;
 }
 
-static void report(block_state *block, UInt kind, IRExpr *address, UInt size, IRExpr *guard)
+static void report_access(block_state *block, UInt kind, IRExpr *address, UInt size, IRExpr *guard)
 {
     tl_assert(size > 0 && size < 4096);
     tl_assert(block->accesses + block->shared + WAITING_MOST < WORDS_MOST);
     if (block->accesses % FM_BLOCK_EIGHT == 0) block->eight = block->open_count = 0;
     definition[4 + block->accesses] = (block->code & 0xFFFFFFFFFFFF) | (ULong)size << 48 | (ULong)kind << 60;
-    if (block->want_shared && !guard && share(block, address)) {
+    if (block->want_shared && !guard && share_word(block, address)) {
         definition[4 + block->accesses++] |= FM_DEFINE_SHARED;
         return;
     }
-    if (guard) address = assign(block, Ity_I64, IRExpr_ITE(guard, address, constant(0)));
+    if (guard) address = assign_value(block, Ity_I64, IRExpr_ITE(guard, address, address_constant(0)));
     if (block->waiting_count == WAITING_MOST) write_waiting(block);
     block->waiting[block->waiting_count++] = address;
     block->accesses++;
     block->eight++;
 }
 
-static void load(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
+static void report_load(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
 {
-    if (block->want_loads) report(block, KIND_LOAD, address, size, guard);
+    if (block->want_loads) report_access(block, KIND_LOAD, address, size, guard);
     block->load_address = guard ? NULL : address;
     block->load_size = size;
 }
 
-static void store(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
+static void report_store(block_state *block, IRExpr *address, UInt size, IRExpr *guard)
 {
-    if (block->want_stores) report(block, KIND_STORE, address, size, guard);
+    if (block->want_stores) report_access(block, KIND_STORE, address, size, guard);
     block->load_address = NULL;
 }
 
@@ -220,20 +223,20 @@ static void accesses_of(block_state *block, const IRStmt *statement)
     case Ist_WrTmp: {
         const IRExpr *value = statement->Ist.WrTmp.data;
         if (value->tag == Iex_Load)
-            load(block, value->Iex.Load.addr, (UInt)sizeofIRType(value->Iex.Load.ty), NULL);
+            report_load(block, value->Iex.Load.addr, (UInt)sizeofIRType(value->Iex.Load.ty), NULL);
         break;
     }
     case Ist_Store:
-        store(block, statement->Ist.Store.addr, size_of(block, statement->Ist.Store.data), NULL);
+        report_store(block, statement->Ist.Store.addr, size_of(block, statement->Ist.Store.data), NULL);
         break;
     case Ist_LoadG: {
         const IRLoadG *guarded = statement->Ist.LoadG.details;
-        load(block, guarded->addr, size_of_guarded_load(guarded), guard_of(guarded->guard));
+        report_load(block, guarded->addr, size_of_guarded_load(guarded), guard_of(guarded->guard));
         break;
     }
     case Ist_StoreG: {
         const IRStoreG *guarded = statement->Ist.StoreG.details;
-        store(block, guarded->addr, size_of(block, guarded->data), guard_of(guarded->guard));
+        report_store(block, guarded->addr, size_of(block, guarded->data), guard_of(guarded->guard));
         break;
     }
     case Ist_CAS: {
@@ -242,23 +245,25 @@ static void accesses_of(block_state *block, const IRStmt *statement)
         /* Of `lock xadd` and similar instructions VEX makes a load, and a swap of what was loaded: one load.
          */
         if (!block->load_address || block->load_size != size || !eqIRAtom(block->load_address, cas->addr))
-            load(block, cas->addr, size, NULL);
-        store(block, cas->addr, size, NULL);
+            report_load(block, cas->addr, size, NULL);
+        report_store(block, cas->addr, size, NULL);
         break;
     }
     case Ist_LLSC:
         if (statement->Ist.LLSC.storedata)
-            store(block, statement->Ist.LLSC.addr, size_of(block, statement->Ist.LLSC.storedata), NULL);
+            report_store(block, statement->Ist.LLSC.addr, size_of(block, statement->Ist.LLSC.storedata),
+                         NULL);
         else
-            load(block, statement->Ist.LLSC.addr,
-                 (UInt)sizeofIRType(typeOfIRTemp(block->out->tyenv, statement->Ist.LLSC.result)), NULL);
+            report_load(block, statement->Ist.LLSC.addr,
+                        (UInt)sizeofIRType(typeOfIRTemp(block->out->tyenv, statement->Ist.LLSC.result)),
+                        NULL);
         break;
     case Ist_Dirty: {
         const IRDirty *helper = statement->Ist.Dirty.details;
         if (helper->mFx == Ifx_None) break;
         IRExpr *guard = guard_of(helper->guard);
-        if (helper->mFx != Ifx_Write) load(block, helper->mAddr, (UInt)helper->mSize, guard);
-        if (helper->mFx != Ifx_Read) store(block, helper->mAddr, (UInt)helper->mSize, guard);
+        if (helper->mFx != Ifx_Write) report_load(block, helper->mAddr, (UInt)helper->mSize, guard);
+        if (helper->mFx != Ifx_Read) report_store(block, helper->mAddr, (UInt)helper->mSize, guard);
         break;
     }
     default:
@@ -337,7 +342,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
     for (; i < in->stmts_used && in->stmts[i]->tag != Ist_IMark; i++) add_statement(&block, in->stmts[i]);
     if (allocator != FM_NO_ALLOCATOR) fm_heap_instrument_entry(block.out, allocator);
     UInt number = last_block + 1;
-    begin(&block, number, layout);
+    block_begin(&block, number, layout);
     Addr behind = first;
     for (; i < in->stmts_used; i++) {
         IRStmt *statement = in->stmts[i];
@@ -347,7 +352,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
             behind = block.code + statement->Ist.IMark.len;
             block.load_address = NULL;
         } else if (statement->tag == Ist_Exit) {
-            commit(&block);
+            block_commit(&block);
             block.load_address = NULL;
         } else {
             fm_bases_note(statement);
@@ -355,7 +360,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
         }
         add_statement(&block, statement);
     }
-    commit(&block);
+    block_commit(&block);
     if (returns) fm_heap_instrument_return(block.out);
     if (block.accesses == 0 && !calls) return heap ? block.out : in; /* it has only what is not wanted */
 

@@ -13,12 +13,12 @@
 
 static const HChar *session_path;
 
-static Bool option(const HChar *argument)
+static Bool tool_option(const HChar *argument)
 {
     return VG_STR_CLO(argument, "--session", session_path) || fm_execute_option(argument);
 }
 
-static void usage(void)
+static void tool_usage(void)
 {
     VG_(printf)("    --session=/proc/PID/fd/N  the memory shared with fathom, which starts this tool\n");
 }
@@ -28,7 +28,7 @@ static void debug_usage(void)
     VG_(printf)("    (none)\n");
 }
 
-static void begin(void)
+static void tool_begin(void)
 {
     if (!session_path) {
         VG_(fmsg)("--session is missing: this tool is started by `fathom run`\n");
@@ -44,7 +44,7 @@ static void begin(void)
     fm_process_begin(0);
 }
 
-static void setup(void)
+static void tool_setup(void)
 {
     VG_(details_name)("fathom");
     VG_(details_version)(NULL);
@@ -53,8 +53,8 @@ static void setup(void)
     VG_(details_bug_reports_to)("the authors of fathom");
     VG_(details_avg_translation_sizeB)(320);
 
-    VG_(basic_tool_funcs)(begin, fm_block_instrument, fm_process_fini);
-    VG_(needs_command_line_options)(option, usage, debug_usage);
+    VG_(basic_tool_funcs)(tool_begin, fm_block_instrument, fm_process_fini);
+    VG_(needs_command_line_options)(tool_option, tool_usage, debug_usage);
     /*
      * Blocks end at every jump and call. Where Valgrind joins them, calls disappear inside of blocks, and it
      * removes loads that are repeated in a condition like a && b. It gains nothing here: as measured, the
@@ -70,4 +70,4 @@ static void setup(void)
     fm_process_track();
 }
 
-VG_DETERMINE_INTERFACE_VERSION(setup)
+VG_DETERMINE_INTERFACE_VERSION(tool_setup)

@@ -52,7 +52,7 @@ static const NSegment *find_header(const NSegment *code)
 }
 
 /* Extends [range[0], range[1]) so that it holds [from, to). */
-static void extend(ULong *range, Addr from, Addr to)
+static void extend_range(ULong *range, Addr from, Addr to)
 {
     if (from == to) return;
     if (range[1] == 0 || from < range[0]) range[0] = from;
@@ -87,27 +87,27 @@ static Bool read_headers(fm_vg_module *module, const NSegment *header)
         Addr from = (Addr)(program[i].p_vaddr + module->words[1]);
         Addr in_file = from + program[i].p_filesz, to = from + program[i].p_memsz;
         ULong all[2] = {module->from, module->to};
-        extend(all, page_of(from), to);
+        extend_range(all, page_of(from), to);
         module->from = (Addr)all[0];
         module->to = (Addr)all[1];
         if (program[i].p_flags & PF_X) {
             ULong code[2] = {module->code_from, module->code_to};
-            extend(code, from, to);
+            extend_range(code, from, to);
             module->code_from = (Addr)code[0];
             module->code_to = (Addr)code[1];
         }
         if (program[i].p_flags & PF_W) {
-            extend(data, from, in_file);
+            extend_range(data, from, in_file);
             bss[0] = bss[1] = 0;
-            extend(bss, in_file, to);
+            extend_range(bss, in_file, to);
         } else {
-            extend(text, from, to);
+            extend_range(text, from, to);
         }
     }
     return module->code_to != 0;
 }
 
-static void report(const fm_vg_module *module)
+static void module_report(const fm_vg_module *module)
 {
     ULong words[8];
     VG_(memcpy)(words, module->words, sizeof words);
@@ -141,7 +141,7 @@ const fm_vg_module *fm_module_with_locals(UInt number)
     return NULL;
 }
 
-static fm_vg_module *add(const NSegment *code)
+static fm_vg_module *module_add(const NSegment *code)
 {
     const HChar *name = VG_(am_get_filename)(code);
     if (code->kind != SkFileC || !code->hasX || !name) return NULL;
@@ -170,7 +170,7 @@ static fm_vg_module *add(const NSegment *code)
     module->program = is_program(code->start);
     module->path = VG_(strdup)("fathom.module.path", name);
     VG_(addToXA)(modules, &module);
-    report(module);
+    module_report(module);
     return module;
 }
 
@@ -185,7 +185,7 @@ const fm_vg_module *fm_module_find(Addr code)
     }
     if (!found) {
         const NSegment *segment = VG_(am_find_nsegment)(code);
-        if (segment) found = add(segment);
+        if (segment) found = module_add(segment);
     }
     if (found) last_found = found;
     return found;
@@ -195,7 +195,7 @@ void fm_modules_report(void)
 {
     for (Word i = 0; i < VG_(sizeXA)(modules); i++) {
         const fm_vg_module *module = *(fm_vg_module **)VG_(indexXA)(modules, i);
-        if (module->mapped) report(module);
+        if (module->mapped) module_report(module);
     }
 }
 
@@ -210,23 +210,24 @@ static void end_those_in(Addr from, SizeT size, ULong device, ULong inode)
     }
 }
 
-static void mapped(Addr address, SizeT size, Bool readable, Bool writable, Bool executable, ULong handle)
+static void segment_mapped(Addr address, SizeT size, Bool readable, Bool writable, Bool executable,
+                           ULong handle)
 {
     (void)readable, (void)writable, (void)handle;
     const NSegment *segment = VG_(am_find_nsegment)(address);
     if (!segment) return;
     Bool file = segment->kind == SkFileC;
     end_those_in(address, size, file ? segment->dev : 0, file ? segment->ino : 0);
-    if (file && executable) add(segment);
+    if (file && executable) module_add(segment);
 }
 
 static void mapped_at_startup(Addr address, SizeT size, Bool readable, Bool writable, Bool executable,
                               ULong handle)
 {
-    mapped(address, size, readable, writable, executable, handle);
+    segment_mapped(address, size, readable, writable, executable, handle);
 }
 
-static void unmapped(Addr address, SizeT size)
+static void segment_unmapped(Addr address, SizeT size)
 {
     end_those_in(address, size, 0, 0);
 }
@@ -235,14 +236,14 @@ static void protection_changed(Addr address, SizeT size, Bool readable, Bool wri
 {
     (void)size, (void)readable, (void)writable;
     const NSegment *segment = VG_(am_find_nsegment)(address);
-    if (executable && segment && segment->kind == SkFileC) add(segment);
+    if (executable && segment && segment->kind == SkFileC) module_add(segment);
 }
 
 void fm_modules_track(void)
 {
     modules = VG_(newXA)(VG_(malloc), "fathom.modules", VG_(free), sizeof(fm_vg_module *));
     VG_(track_new_mem_startup)(mapped_at_startup);
-    VG_(track_new_mem_mmap)(mapped);
-    VG_(track_die_mem_munmap)(unmapped);
+    VG_(track_new_mem_mmap)(segment_mapped);
+    VG_(track_die_mem_munmap)(segment_unmapped);
     VG_(track_change_mem_mprotect)(protection_changed);
 }

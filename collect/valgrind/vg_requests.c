@@ -26,7 +26,7 @@ static void region_begins(Addr name)
     fm_record_put(FM_RECORD_REGION_BEGIN, 0, NULL, 0, text);
 }
 
-static Bool request(ThreadId thread, UWord *arguments, UWord *result)
+static Bool client_request(ThreadId thread, UWord *arguments, UWord *result)
 {
     (void)thread;
     if (arguments[0] >> 16 != (UWord)FM_REQUEST_BASE >> 16) return False;
@@ -47,5 +47,5 @@ static Bool request(ThreadId thread, UWord *arguments, UWord *result)
 
 void fm_requests_track(void)
 {
-    VG_(needs_client_requests)(request);
+    VG_(needs_client_requests)(client_request);
 }

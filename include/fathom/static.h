@@ -122,6 +122,15 @@ FM_API fm_status fm_region_nests(const fm_region *region, double limit_seconds, 
                                  fm_error *error);
 FM_API void fm_nests_destroy(fm_nest *nests, size_t count); /* NULL is fine */
 
+/*
+ * Works all accesses of the region off (fm_region_walk) and analyses them as a program's references are: the
+ * profile and the pairs of accesses (to be freed), by the granularity, layout, bins and edges of the options
+ * that it is in. FM_E_LIMIT: it takes longer than limit_seconds. The library leaves it to its caller, since
+ * this part of it knows no analyzers.
+ */
+typedef fm_status (*fm_region_walker)(void *context, double limit_seconds, fm_profile **profile,
+                                      fm_raw_pair **pairs, size_t *pair_count, fm_error *error);
+
 typedef struct fm_static_options {
     uint64_t granularity; /* power of two; 0: 64 */
     fm_layout layout;
@@ -139,12 +148,17 @@ typedef struct fm_static_options {
     /* Above 1: distances are those within a set of a cache with so many sets (block number modulo sets), for
      * the addresses that fm_region_walk hands out. */
     uint64_t sets;
+    /* Where not NULL, "walk" is a method, too: few accesses are worked off, since nothing is surer, and so
+     * are more of them where there is no exact answer and the time allowed is enough. */
+    fm_region_walker walk;
+    void *walk_context;
+    const fm_region_counts *counts; /* of the region: how many accesses are few; NULL: not known */
 } fm_static_options;
 
 /*
- * The profile of the region, without a walk over its accesses: the time it takes hardly depends on how often
- * its loops run. All parameters have values. profile->kernel says how sure it is: "exact" (counted),
- * "reconstructed, checked", or "sampled", with a band.
+ * The profile of the region, by the surest method that is done in time. But for a walk, the time it takes
+ * hardly depends on how often its loops run. All parameters have values. profile->kernel says how sure it is:
+ * "exact" (counted, or walked over), "reconstructed, checked", or "sampled", with a band.
  */
 FM_API fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
                                          size_t options_size, fm_profile **profile, fm_error *error);

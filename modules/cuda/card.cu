@@ -1,21 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * card.cu - one graphics card behind the interface of src/engine/gpu/gpu_module.h: its memory, its streams,
- * and the order of what is done with a batch. The algorithms are in link.cu, split.cu, finish.cu and
- * stack.cu.
+ * and the order of what is done with a batch. The algorithms are in links.cu, partition.cu, split.cu,
+ * finish.cu and stack.cu.
  */
 #include "card.cuh"
-
-#include "cuda_error.cuh"
-#include "link.cuh"
-#include "split.cuh"
-#include "stack.cuh"
+#include "distances.cuh"
+#include "links.cuh"
 
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ==== errors ==== */
+
+fm_status cuda_fail(fm_error *error, fm_status status, const char *format, ...)
+{
+    if (!error) return status;
+    memset(error, 0, sizeof *error);
+    error->status = status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->reason, sizeof error->reason, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+fm_status cuda_fail_call(fm_error *error, cudaError_t code, const char *doing)
+{
+    (void)cudaGetLastError(); /* it was heard */
+    switch (code) {
+    case cudaErrorMemoryAllocation:
+        return cuda_fail(error, FM_E_NOMEM, "the graphics card's memory is too small: %s", doing);
+    case cudaErrorInsufficientDriver:
+        return cuda_fail(error, FM_E_UNSUPPORTED,
+                         "no usable NVIDIA driver: it is absent, or older than CUDA %d.%d needs",
+                         CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    case cudaErrorNoDevice:
+        return cuda_fail(error, FM_E_UNSUPPORTED, "there is no NVIDIA graphics card that CUDA can use");
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+        return cuda_fail(error, FM_E_UNSUPPORTED, "the CUDA module was not built for this graphics card");
+    default:
+        return cuda_fail(error, FM_E_IO, "CUDA: %s: %s", doing, cudaGetErrorString(code));
+    }
+}
 
 using namespace fathom;
 
@@ -252,7 +284,7 @@ static fm_status card_upload(fm_gpu_card *card, unsigned piece, const uint64_t *
     return FM_OK;
 }
 
-static fm_status mark(fm_gpu_card *card, int stage, fm_error *error)
+static fm_status card_mark(fm_gpu_card *card, int stage, fm_error *error)
 {
     CUDA_TRY(cudaEventRecord(card->marks[stage], card->counting), "timing");
     return FM_OK;
@@ -274,12 +306,12 @@ static fm_status find_distances(fm_gpu_card *card, Sequence *sequence, fm_gpu_ba
         layout.positions};
     FM_TRY(summarize_keys(sequence->blocks, sequence->count, &small->summary, &summary, stream, error));
     const KeyPacking packing = choose_packing(summary);
-    FM_TRY(mark(card, FM_GPU_STAGE_KEYS + 1, error));
+    FM_TRY(card_mark(card, FM_GPU_STAGE_KEYS + 1, error));
     FM_TRY(order_references(sequence->blocks, sequence->count, packing, link_space, &ordered, stream, error));
-    FM_TRY(mark(card, FM_GPU_STAGE_SORT + 1, error));
+    FM_TRY(card_mark(card, FM_GPU_STAGE_SORT + 1, error));
     uint32_t *previous;
     FM_TRY(link_references(ordered, sequence->count, link_space, &previous, stream, error));
-    FM_TRY(mark(card, FM_GPU_STAGE_LINK + 1, error));
+    FM_TRY(card_mark(card, FM_GPU_STAGE_LINK + 1, error));
     sequence->previous = previous;
 
     const Elements one = {card->word(0), card->word(1)}, other = {card->word(2), card->word(3)};
@@ -291,7 +323,7 @@ static fm_status find_distances(fm_gpu_card *card, Sequence *sequence, fm_gpu_ba
                                     layout.scan_bytes};
     SplitResult parts;
     FM_TRY(split_links(sequence->previous, sequence->count, one, other, split_space, &parts, stream, error));
-    FM_TRY(mark(card, FM_GPU_STAGE_SPLIT + 1, error));
+    FM_TRY(card_mark(card, FM_GPU_STAGE_SPLIT + 1, error));
 
     const bool in_one = parts.elements.linked == one.linked;
     *distance_of_next = batch->distances ? (in_one ? other.linked : one.linked) : nullptr;
@@ -307,7 +339,7 @@ static fm_status find_distances(fm_gpu_card *card, Sequence *sequence, fm_gpu_ba
                              card->at<uint32_t>(layout.again),
                              *distance_of_next};
     FM_TRY(finish_parts(parts, task, card->multiprocessors, stream, error));
-    return mark(card, FM_GPU_STAGE_FINISH + 1, error);
+    return card_mark(card, FM_GPU_STAGE_FINISH + 1, error);
 }
 
 static fm_status renew_stack(fm_gpu_card *card, const Sequence &sequence, fm_gpu_batch *batch,
@@ -329,12 +361,12 @@ static fm_status renew_stack(fm_gpu_card *card, const Sequence &sequence, fm_gpu
     const int next = 1 - card->current_stack;
     FM_TRY(gather_stack(sequence, again, sums, distinct - (uint32_t)batch->stack, card->stack_blocks(next),
                         card->stack_times(next), stream, error));
-    return mark(card, FM_GPU_STAGE_STACK + 1, error);
+    return card_mark(card, FM_GPU_STAGE_STACK + 1, error);
 }
 
 /* What is asked for one by one goes through `pair`, eight bytes per position. */
-static fm_status deliver(fm_gpu_card *card, const Sequence &sequence, fm_gpu_batch *batch,
-                         const uint32_t *distance_of_next, void *pair, fm_error *error)
+static fm_status card_deliver(fm_gpu_card *card, const Sequence &sequence, fm_gpu_batch *batch,
+                              const uint32_t *distance_of_next, void *pair, fm_error *error)
 {
     const cudaStream_t stream = card->counting;
     const Layout &layout = card->layout;
@@ -359,7 +391,7 @@ static fm_status deliver(fm_gpu_card *card, const Sequence &sequence, fm_gpu_bat
         CUDA_TRY(cudaMemcpyAsync(batch->new_blocks, words, batch->cold * 8, cudaMemcpyDeviceToHost, stream),
                  "fetching new blocks");
     }
-    return mark(card, FM_GPU_STAGE_DELIVER + 1, error);
+    return card_mark(card, FM_GPU_STAGE_DELIVER + 1, error);
 }
 
 static fm_status card_count(fm_gpu_card *card, fm_gpu_batch *batch, fm_error *error)
@@ -373,13 +405,13 @@ static fm_status card_count(fm_gpu_card *card, fm_gpu_batch *batch, fm_error *er
     if ((batch->distances && !card->setup.each) || (batch->times && !card->setup.times))
         return cuda_fail(error, FM_E_ARGUMENT, "the card was not opened for single distances");
     CUDA_TRY(cudaSetDevice((int)card->setup.device), "using the graphics card");
-    FM_TRY(mark(card, FM_GPU_STAGE_UPLOAD, error));
+    FM_TRY(card_mark(card, FM_GPU_STAGE_UPLOAD, error));
     CUDA_TRY(cudaStreamWaitEvent(stream, card->uploaded[batch->slot], 0), "waiting for the references");
     uint64_t *blocks = batch_on_card(card, batch->slot) - card->stack;
     CUDA_TRY(cudaMemcpyAsync(blocks, card->stack_blocks(card->current_stack), card->stack * 8,
                              cudaMemcpyDeviceToDevice, stream),
              "copying the stack");
-    FM_TRY(mark(card, FM_GPU_STAGE_UPLOAD + 1, error));
+    FM_TRY(card_mark(card, FM_GPU_STAGE_UPLOAD + 1, error));
     Sequence sequence = {blocks,
                          (uint32_t)card->stack,
                          (uint32_t)(card->stack + batch->count),
@@ -390,7 +422,7 @@ static fm_status card_count(fm_gpu_card *card, fm_gpu_batch *batch, fm_error *er
     void *free_pair;
     FM_TRY(find_distances(card, &sequence, batch, &distance_of_next, &free_pair, error));
     FM_TRY(renew_stack(card, sequence, batch, error));
-    FM_TRY(deliver(card, sequence, batch, distance_of_next, free_pair, error));
+    FM_TRY(card_deliver(card, sequence, batch, distance_of_next, free_pair, error));
     CUDA_TRY(cudaStreamSynchronize(stream), "counting");
     card->current_stack = 1 - card->current_stack;
     card->stack = batch->stack;

@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool begin(void)
+static bool pfm_begin(void)
 {
     static int begun; /* 1: it is there, -1: not */
     if (begun == 0) begun = pfm_initialize() == PFM_SUCCESS ? 1 : -1;
     return begun > 0;
 }
 
-static const char *model(void)
+static const char *pfm_model(void)
 {
     static char name[64];
-    if (!begin()) return NULL;
+    if (!pfm_begin()) return NULL;
     pfm_pmu_t pmu;
     pfm_for_all_pmus(pmu)
     {
@@ -36,11 +36,11 @@ static const char *model(void)
     return NULL;
 }
 
-static const char *encode(const char *event, uint64_t config[3])
+static const char *pfm_encode(const char *event, uint64_t config[3])
 {
     struct perf_event_attr made;
     pfm_perf_encode_arg_t how;
-    if (!begin()) return "libpfm4 does not know this processor";
+    if (!pfm_begin()) return "libpfm4 does not know this processor";
     memset(&made, 0, sizeof made);
     memset(&how, 0, sizeof how);
     made.size = sizeof made;
@@ -55,4 +55,4 @@ static const char *encode(const char *event, uint64_t config[3])
 }
 
 __attribute__((visibility("default")))
-const fm_pfm_module fm_pfm = {.interface = FM_PFM_INTERFACE, .model = model, .encode = encode};
+const fm_pfm_module fm_pfm = {.interface = FM_PFM_INTERFACE, .model = pfm_model, .encode = pfm_encode};

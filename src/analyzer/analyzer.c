@@ -9,7 +9,7 @@
 #include "base/random_seed.h"
 #include "base/sized.h"
 #include "base/thread.h"
-#include "engine/tally_profile.h"
+#include "engine/engine.h"
 #include "profile/laws.h"
 
 #include <inttypes.h>
@@ -84,7 +84,7 @@ static fm_status start_attributing(fm_analyzer *self, const fm_analyzer_options 
     return status;
 }
 
-static fm_status start(fm_analyzer *self, const fm_analyzer_options *options, fm_error *error)
+static fm_status analyzer_start(fm_analyzer *self, const fm_analyzer_options *options, fm_error *error)
 {
     shares share;
     fm_engine_options engine_options = {
@@ -170,7 +170,7 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
         if (!self->engine_options)
             status = fm_fail_memory(error, strlen(options->engine_options) + 1, "the analyzer");
     }
-    if (status == FM_OK) status = start(self, options, error);
+    if (status == FM_OK) status = analyzer_start(self, options, error);
     if (status != FM_OK) {
         fm_analyzer_destroy(self);
         return status;
@@ -180,7 +180,7 @@ fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_opt
 }
 
 /* All that it holds. */
-static void release(fm_analyzer *analyzer)
+static void analyzer_release(fm_analyzer *analyzer)
 {
     if (analyzer->engine) analyzer->ops->destroy(analyzer->engine);
     fm_tally_clear(&analyzer->distances);
@@ -199,7 +199,7 @@ static void release(fm_analyzer *analyzer)
 void fm_analyzer_destroy(fm_analyzer *analyzer)
 {
     if (!analyzer) return;
-    release(analyzer);
+    analyzer_release(analyzer);
     free(analyzer);
 }
 
@@ -213,7 +213,7 @@ fm_status fm_analyzer_restart(fm_analyzer *analyzer, fm_error *error)
     anew->sink = analyzer->sink;
     anew->sink_context = analyzer->sink_context;
     anew->told_ever = analyzer->told > analyzer->told_ever ? analyzer->told : analyzer->told_ever;
-    release(analyzer);
+    analyzer_release(analyzer);
     *analyzer = *anew;
     free(anew);
     return FM_OK;

@@ -11,20 +11,8 @@
 
 /* ---- one run through the engine ---- */
 
-fm_engine_results fm_analyzer_results(fm_analyzer *self)
-{
-    return (fm_engine_results){.distances = &self->distances,
-                               .times = self->with_times ? &self->times : NULL,
-                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
-                               .each_distance = self->run_distances,
-                               .each_time = self->with_times ? self->run_times : NULL,
-                               .each_use = self->attributing ? self->attributing->uses : NULL,
-                               .sink = self->sink ? fm_analyzer_tell : NULL,
-                               .sink_context = self,
-                               .distances_only = self->options.distances_only};
-}
-
-fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+/* Single distances to the sink, but those that it has heard. context: the analyzer. */
+static fm_status tell_sink(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
                            fm_error *error)
 {
     fm_analyzer *self = context;
@@ -38,6 +26,19 @@ fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t
     return status;
 }
 
+fm_engine_results fm_analyzer_results(fm_analyzer *self)
+{
+    return (fm_engine_results){.distances = &self->distances,
+                               .times = self->with_times ? &self->times : NULL,
+                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
+                               .each_distance = self->run_distances,
+                               .each_time = self->with_times ? self->run_times : NULL,
+                               .each_use = self->attributing ? self->attributing->uses : NULL,
+                               .sink = self->sink ? tell_sink : NULL,
+                               .sink_context = self,
+                               .distances_only = self->options.distances_only};
+}
+
 static bool in_order(const fm_analyzer *self)
 {
     if (self->sink || self->with_times) return true;
@@ -45,7 +46,7 @@ static bool in_order(const fm_analyzer *self)
 }
 
 /* The pairs and late ones of references whose distances are known one by one. There is room. */
-static void attribute(fm_analyzer *self, const uint64_t *distances, const uint32_t *tags, size_t count)
+static void attribute_run(fm_analyzer *self, const uint64_t *distances, const uint32_t *tags, size_t count)
 {
     enum { CHUNK = 512 };
     fm_attributing *attributing = self->attributing;
@@ -82,10 +83,10 @@ static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_
     /* What the engine took counts, whether it could go on or not. */
     fm_error *note = fed == FM_OK ? error : NULL;
     fm_status status = FM_OK;
-    if (self->sink) status = fm_analyzer_tell(self, run->blocks, self->run_distances, *done, note);
+    if (self->sink) status = tell_sink(self, run->blocks, self->run_distances, *done, note);
     if (status == FM_OK)
         status = fm_exact_tally_each(self->kernels, &self->distances, self->run_distances, *done, note);
-    if (status == FM_OK && attributing) attribute(self, self->run_distances, run->now, *done);
+    if (status == FM_OK && attributing) attribute_run(self, self->run_distances, run->now, *done);
     if (status == FM_OK && self->with_times)
         status = fm_exact_tally_each(self->kernels, &self->times, self->run_times, *done, note);
     return fed != FM_OK ? fed : status;
@@ -117,15 +118,15 @@ static fm_status count_blocks(fm_analyzer *self, const fm_references *all, size_
 /* The reference of the batch that a block in the buffer belongs to. */
 static uint32_t reference_of(const fm_attributing *attributing, uint32_t block)
 {
-    size_t low = 0, high = attributing->stretch_count;
+    size_t low = 0, high = attributing->range_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (attributing->stretches[middle].at <= block)
+        if (attributing->buffer_ranges[middle].at <= block)
             low = middle;
         else
             high = middle;
     }
-    return attributing->stretches[low].reference + (block - attributing->stretches[low].at);
+    return attributing->buffer_ranges[low].reference + (block - attributing->buffer_ranges[low].at);
 }
 
 /* Pending blocks [from, from + count). */
@@ -145,7 +146,7 @@ static fm_status count_pending(fm_analyzer *self, size_t from, size_t count, siz
 
 /* Counts the first `count` of the pending blocks; the others move up. On failure, what was promised
  * is counted all the same, and the rest is dropped: the caller hears of it. */
-static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
+static fm_status drain_pending(fm_analyzer *self, size_t count, fm_error *error)
 {
     size_t done = 0;
     if (count == 0) return FM_OK;
@@ -162,13 +163,13 @@ static fm_status drain(fm_analyzer *self, size_t count, fm_error *error)
     if (!self->attributing) return FM_OK;
     uint32_t *tags = self->attributing->tags;
     memmove(tags, tags + count, self->pending * sizeof *tags);
-    self->attributing->stretch_count = 0; /* where it matters, nothing is left */
+    self->attributing->range_count = 0; /* where it matters, nothing is left */
     return FM_OK;
 }
 
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error)
 {
-    return drain(analyzer, analyzer->pending, error);
+    return drain_pending(analyzer, analyzer->pending, error);
 }
 
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error)
@@ -188,14 +189,14 @@ static bool late_wanted(const fm_analyzer *self)
  * might not be possible later. */
 static fm_status end_feed(fm_analyzer *self, fm_error *error)
 {
-    if (late_wanted(self)) return drain(self, self->pending, error);
+    if (late_wanted(self)) return drain_pending(self, self->pending, error);
     size_t whole = self->pending - self->pending % FM_PART;
-    fm_status status = drain(self, whole, error);
+    fm_status status = drain_pending(self, whole, error);
     if (status != FM_OK || self->pending == 0) return status;
     const bool can_wait = !in_order(self) && self->ops->can_take &&
                           self->ops->can_take(self->engine, self->pending, &self->distances) &&
                           (!self->attributing || fm_pairs_has_room(&self->attributing->pairs, FM_PART));
-    if (!can_wait) return drain(self, self->pending, error);
+    if (!can_wait) return drain_pending(self, self->pending, error);
     self->promised = self->pending;
     return FM_OK;
 }
@@ -226,10 +227,10 @@ static fm_status put_tags(fm_analyzer *self, const fm_block_cutter *cutter, size
         all = self->kernels->copy_tags(batch->tag + from, count, tags);
     else
         for (size_t i = 0; i < count; i++) tags[i] = all = batch->tag[from];
-    const size_t stretches = !late_wanted(self) || count == 0 ? 0 : cutter->is_long ? count : 1;
-    for (size_t i = 0; i < stretches; i++)
-        attributing->stretches[attributing->stretch_count++] =
-            (fm_buffer_stretch){.at = (uint32_t)(self->pending + i), .reference = (uint32_t)from};
+    const size_t ranges = !late_wanted(self) || count == 0 ? 0 : cutter->is_long ? count : 1;
+    for (size_t i = 0; i < ranges; i++)
+        attributing->buffer_ranges[attributing->range_count++] =
+            (fm_buffer_range){.at = (uint32_t)(self->pending + i), .reference = (uint32_t)from};
     return all <= FM_TAG_MAX ? FM_OK : fm_check_tags(batch, from, cutter->is_long ? 1 : count, error);
 }
 
@@ -252,7 +253,8 @@ static fm_status feed_slice(fm_analyzer *self, const fm_batch *batch, unsigned s
         if (self->attributing) status = put_tags(self, &cutter, count, error);
         if (status != FM_OK) break;
         self->pending += count;
-        status = cut != FM_OK || self->pending < FM_FEED_MOST ? cut : drain(self, FM_FEED_MOST, error);
+        status =
+            cut != FM_OK || self->pending < FM_FEED_MOST ? cut : drain_pending(self, FM_FEED_MOST, error);
     }
     fm_status ended = end_feed(self, status == FM_OK ? error : NULL);
     if (status == FM_OK) status = ended;
@@ -307,7 +309,7 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
             taken = count < room ? count : room;
             memcpy(analyzer->blocks + analyzer->pending, blocks, taken * sizeof *blocks);
             analyzer->pending += taken;
-            if (analyzer->pending == FM_PART) status = drain(analyzer, FM_PART, error);
+            if (analyzer->pending == FM_PART) status = drain_pending(analyzer, FM_PART, error);
         }
         blocks += taken;
         count -= taken;

@@ -2,7 +2,7 @@
 /*
  * pipeline.c - see fathom/pipeline.h: the threads between a source of batches and its analyzers.
  *
- * A job is a batch, copied or prepared (prepared.h), and where it goes. Jobs live in a ring: the
+ * A job is a batch, copied or prepared (analyzer_state.h), and where it goes. Jobs live in a ring: the
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
  * caller retires them (late references are reported then: in the caller's thread). So the
  * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count.
@@ -10,11 +10,11 @@
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
  * which of them is the slowest depends on the program. So work goes where there is time for it: few jobs
  * under way are copied, and the one that feeds prepares them; more of them the caller prepares; and where
- * jobs queue up, it digests as well (prepared.h), before it would have to wait for room and a core be idle:
- * so the queue stays where it is, and neither of them sleeps. And there are many jobs, so that threads sleep
- * and are woken rarely: a scheduler that has three threads for two cores leaves one idle for a while each
- * time. Workers, for which there are cores to spare, digest all they can, so that the one thread that feeds
- * keeps up; it and the caller help them when they would have to wait.
+ * jobs queue up, it digests as well (analyzer_state.h), before it would have to wait for room and a core be
+ * idle: so the queue stays where it is, and neither of them sleeps. And there are many jobs, so that threads
+ * sleep and are woken rarely: a scheduler that has three threads for two cores leaves one idle for a while
+ * each time. Workers, for which there are cores to spare, digest all they can, so that the one thread that
+ * feeds keeps up; it and the caller help them when they would have to wait.
  *
  * Where there is one core for all of them, threads only take its cache and its time from each other: then the
  * caller feeds, batch by batch (in_caller).
@@ -116,7 +116,7 @@ static uint64_t worth_waking(const fm_pipeline *self)
 /* ---- preparing, by whoever has the time ---- */
 
 /* The next job that nobody prepares yet. Without workers, the caller has prepared all. */
-static feed_job *claim(fm_pipeline *self)
+static feed_job *job_claim(fm_pipeline *self)
 {
     if (self->worker_count == 0) return NULL;
     uint64_t next = self->claimed;
@@ -126,7 +126,7 @@ static feed_job *claim(fm_pipeline *self)
 }
 
 /* Afterwards job->takers tells whether it is, or has to be fed as it is. */
-static fm_status prepare(feed_job *job, const fm_batch *batch, bool digest, fm_error *error)
+static fm_status job_prepare(feed_job *job, const fm_batch *batch, bool digest, fm_error *error)
 {
     fm_analyzer *analyzer = job->analyzer[0];
     fm_status status = fm_analyzer_prepare(analyzer, batch, &job->prepared, error);
@@ -142,10 +142,10 @@ static fm_status prepare(feed_job *job, const fm_batch *batch, bool digest, fm_e
 /* Prepares the next job, under a number that no other thread has. False: there is none. */
 static bool prepare_next(fm_pipeline *self, unsigned number)
 {
-    feed_job *job = claim(self);
+    feed_job *job = job_claim(self);
     if (!job) return false;
     job->prepared.preparer = number;
-    if (job->takers > 0) job->status = prepare(job, &job->batch, true, &job->error);
+    if (job->takers > 0) job->status = job_prepare(job, &job->batch, true, &job->error);
     job->ready = true;
     self->ready++;
     return true;
@@ -165,7 +165,7 @@ static fm_status keep_late(void *context, const fm_late *late, size_t count, fm_
     return FM_OK;
 }
 
-static void wake(fm_pipeline *self, pthread_cond_t *who)
+static void wake_threads(fm_pipeline *self, pthread_cond_t *who)
 {
     pthread_mutex_lock(&self->lock);
     pthread_mutex_unlock(&self->lock); /* now it sleeps, or has seen what there is */
@@ -207,12 +207,12 @@ static void *feed_all(void *context)
         feed_job *job = self->current = job_at(self, self->fed);
         if (job->unprepared) {
             job->prepared.preparer = FEEDING;
-            job->status = prepare(job, &job->batch, false, &job->error);
+            job->status = job_prepare(job, &job->batch, false, &job->error);
         }
         feed_analyzers(job, &job->batch);
         self->fed++;
         const uint64_t most = self->most;
-        if (most != AWAKE && self->filled - self->fed <= most) wake(self, &self->room);
+        if (most != AWAKE && self->filled - self->fed <= most) wake_threads(self, &self->room);
     }
     return NULL;
 }
@@ -228,7 +228,7 @@ static void *prepare_all(void *context)
             /* Where the caller waits, every job counts. */
             if (self->feeder_sleeps && can_feed(self) &&
                 (self->ready - self->fed >= WORTH_WAKING || self->most != AWAKE))
-                wake(self, &self->to_feed);
+                wake_threads(self, &self->to_feed);
             continue;
         }
         pthread_mutex_lock(&self->lock);
@@ -302,7 +302,7 @@ static fm_status job_failure(const feed_job *job, fm_error *error)
 }
 
 /* What was fed is done with: its late references are reported, its place is free. */
-static fm_status retire(fm_pipeline *self, uint64_t fed, fm_error *error)
+static fm_status job_retire(fm_pipeline *self, uint64_t fed, fm_error *error)
 {
     while (self->retired < fed) {
         feed_job *job = job_at(self, self->retired);
@@ -322,7 +322,7 @@ static fm_status retire(fm_pipeline *self, uint64_t fed, fm_error *error)
 static fm_status wait_for_room(fm_pipeline *self, uint64_t most, fm_error *error)
 {
     while (self->filled - self->fed > most && prepare_next(self, RECEIVING)) {
-        if (self->feeder_sleeps && can_feed(self)) wake(self, &self->to_feed);
+        if (self->feeder_sleeps && can_feed(self)) wake_threads(self, &self->to_feed);
     }
     if (self->filled - self->fed > most) {
         pthread_mutex_lock(&self->lock);
@@ -333,7 +333,7 @@ static fm_status wait_for_room(fm_pipeline *self, uint64_t most, fm_error *error
         self->most = AWAKE;
         pthread_mutex_unlock(&self->lock);
     }
-    return retire(self, self->fed, error);
+    return job_retire(self, self->fed, error);
 }
 
 static bool make_room(feed_job *job, size_t count)
@@ -353,7 +353,7 @@ static bool make_room(feed_job *job, size_t count)
 static fm_status feed_here(fm_pipeline *self, feed_job *job, const fm_batch *batch, fm_error *error)
 {
     job->prepared.preparer = 0;
-    if (job->takers > 0) job->status = prepare(job, batch, false, &job->error);
+    if (job->takers > 0) job->status = job_prepare(job, batch, false, &job->error);
     self->current = job;
     feed_analyzers(job, batch);
     if (job->status == FM_OK && self->options.late)
@@ -384,7 +384,7 @@ static fm_status prepare_batch(const fm_pipeline *self, feed_job *job, const fm_
     /* The other thread is the slowest, and is spared some work. */
     const bool falls_behind = self->filled - self->fed >= MANY;
     job->prepared.preparer = 0;
-    fm_status status = prepare(job, batch, falls_behind, error);
+    fm_status status = job_prepare(job, batch, falls_behind, error);
     if (status != FM_OK) return status;
     if (job->takers == 0) return copy_batch(job, batch, error);
     job->batch = (fm_batch){.count = batch->count};
@@ -402,11 +402,12 @@ static void hand_on(fm_pipeline *self, feed_job *job)
         job->ready = false;
         self->filled++;
         if (self->workers_asleep > 0 && self->filled - self->claimed >= WORTH_CLAIMING)
-            wake(self, &self->to_prepare);
+            wake_threads(self, &self->to_prepare);
     } else {
         job->ready = true;
         self->filled++;
-        if (self->feeder_sleeps && self->filled - self->fed >= worth_waking(self)) wake(self, &self->to_feed);
+        if (self->feeder_sleeps && self->filled - self->fed >= worth_waking(self))
+            wake_threads(self, &self->to_feed);
     }
 }
 
@@ -435,7 +436,7 @@ fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, fm_anal
     const uint64_t fed = pipeline->fed;
     const bool full = pipeline->filled - fed == pipeline->job_count;
     fm_status status = full ? wait_for_room(pipeline, pipeline->job_count - worth_waking(pipeline), error)
-                            : retire(pipeline, fed, error);
+                            : job_retire(pipeline, fed, error);
     if (status != FM_OK) return status;
     feed_job *job = job_at(pipeline, pipeline->filled);
     memcpy(job->analyzer, analyzers, count * sizeof(fm_analyzer *));

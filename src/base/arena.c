@@ -3,20 +3,18 @@
  * arena.c - see arena.h.
  *
  * Chunks grow from 4 KiB to 1 MiB; what is larger than a quarter of the next chunk gets one of its own, so
- * that no chunk is left behind half empty. Texts are found by open addressing, at most half full; the hash
- * has a seed of its own in each arena, since the texts may come from a file that someone prepared.
+ * that no chunk is left behind half empty.
  */
 #include "base/arena.h"
 
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <xxhash.h>
 
-enum { FIRST_CHUNK = 4 << 10, LARGEST_CHUNK = 1 << 20, ALIGNMENT = 16, FIRST_SLOTS = 64 };
+enum { FIRST_CHUNK = 4 << 10, LARGEST_CHUNK = 1 << 20, ALIGNMENT = 16 };
 
 typedef struct chunk {
     struct chunk *next;
@@ -24,26 +22,17 @@ typedef struct chunk {
     _Alignas(ALIGNMENT) unsigned char bytes[];
 } chunk;
 
-typedef struct slot {
-    uint64_t hash;
-    const char *text; /* NULL: free */
-} slot;
-
 struct fm_arena {
     chunk *chunks; /* the first one is filled; those behind it are full, or have one thing in them */
     size_t next_size;
-    slot *slots;
-    size_t slot_count, text_count;
-    uint64_t seed;
+    fm_table texts; /* fm_bytes */
 };
 
 fm_arena *fm_arena_create(void)
 {
     fm_arena *arena = fm_calloc(1, sizeof *arena);
     if (!arena) return NULL;
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    arena->seed = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)arena;
+    arena->texts = FM_TABLE_OF_BYTES(fm_bytes);
     arena->next_size = FIRST_CHUNK;
     return arena;
 }
@@ -55,7 +44,7 @@ void fm_arena_destroy(fm_arena *arena)
         next = at->next;
         free(at);
     }
-    free(arena->slots);
+    fm_table_clear(&arena->texts);
     free(arena);
 }
 
@@ -98,39 +87,16 @@ void *fm_arena_allocate(fm_arena *arena, size_t count, size_t size)
     return allocate_bytes(arena, bytes ? bytes : 1);
 }
 
-static slot *place_of(slot *slots, size_t slot_count, uint64_t hash, const char *text)
-{
-    size_t at = (size_t)hash & (slot_count - 1);
-    while (slots[at].text && (slots[at].hash != hash || !text || strcmp(slots[at].text, text) != 0))
-        at = (at + 1) & (slot_count - 1);
-    return &slots[at];
-}
-
-static int make_slots(fm_arena *arena)
-{
-    if (arena->text_count < arena->slot_count / 2) return 0;
-    size_t wanted = arena->slot_count ? arena->slot_count * 2 : FIRST_SLOTS;
-    slot *slots = fm_calloc(wanted, sizeof *slots);
-    if (!slots) return -1;
-    for (size_t i = 0; i < arena->slot_count; i++)
-        if (arena->slots[i].text) *place_of(slots, wanted, arena->slots[i].hash, NULL) = arena->slots[i];
-    free(arena->slots);
-    arena->slots = slots;
-    arena->slot_count = wanted;
-    return 0;
-}
-
 const char *fm_arena_intern(fm_arena *arena, const char *text)
 {
-    size_t length = strlen(text);
-    uint64_t hash = XXH3_64bits_withSeed(text, length, arena->seed);
-    if (make_slots(arena)) return NULL;
-    slot *place = place_of(arena->slots, arena->slot_count, hash, text);
-    if (place->text) return place->text;
+    const size_t length = strlen(text);
+    bool fresh;
+    fm_bytes *known = fm_table_put(&arena->texts, &(fm_bytes){text, length}, &fresh);
+    if (!known || !fresh) return known ? known->at : NULL;
     char *copy = allocate_bytes(arena, length + 1);
-    if (!copy) return NULL;
-    memcpy(copy, text, length + 1);
-    *place = (slot){hash, copy};
-    arena->text_count++;
+    if (copy)
+        known->at = memcpy(copy, text, length + 1);
+    else
+        fm_table_truncate(&arena->texts, arena->texts.count - 1);
     return copy;
 }

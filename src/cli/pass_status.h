@@ -5,13 +5,11 @@
 
 #include "cli.h"
 
+#include <fathom/job.h>
+
 #define CLI_PROGRAM_EXITS "0 complete, 1 no result, 2 bad usage, 3 incomplete (PROGRAM's is printed)"
 
-/* How the first program ended. */
-typedef struct cli_program_end {
-    bool known;
-    int exit_code, signal; /* signal 0: none */
-} cli_program_end;
+typedef fm_job_end cli_program_end;
 
 /* Of a collection: of the program that was started, or what it became by exec. */
 void cli_program_end_find(const fm_collection *collection, cli_program_end *end);

@@ -32,7 +32,7 @@ static int check(cli_static_run *run)
         return cli_misuse("--layout: expected contiguous or aligned, found '%s'", options->layout);
     if (options->bins && !fm_bins_from_name(options->bins, &run->bins))
         return cli_misuse("--bins: expected loglinear, log2 or exact, found '%s'", options->bins);
-    bool known = !options->method || strcmp(options->method, "walk") == 0;
+    bool known = !options->method;
     for (size_t i = 0; !known && fm_static_method_at(i, NULL); i++)
         known = strcmp(options->method, fm_static_method_at(i, NULL)) == 0;
     if (!known) return cli_misuse("--method: there is no method '%s'", options->method);

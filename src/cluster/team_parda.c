@@ -2,7 +2,7 @@
 /*
  * team_parda.c - the paper's scheme on any transport: every rank analyses its share by itself, then the
  * infinities of each go to the left, from rank to rank, until one of them knows the block, or none does
- * (parda_chunk.h has the paper and what a share is). A rank's pieces are chunks one after the other, each as
+ * (parda.h has the paper and what a share is). A rank's pieces are chunks one after the other, each as
  * if it were a rank.
  *
  * Algorithm 3 lets all ranks exchange whole lists, in as many steps as there are ranks. Here lists flow in
@@ -19,12 +19,10 @@
  * on that it does not know itself at most once to its left, O(M) words in O(M / message + p) messages, and
  * works them off in O(M log M); the last place gets at most M words. docs/PARALLEL.md has the cost model.
  */
-#include "cluster/team_parda.h"
+#include "cluster/parda.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cluster/parda_messages.h"
-#include "cluster/parda_seen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +47,7 @@ struct fm_team {
 /* ---- places ---- */
 
 /* Ranks to places, and places to ranks. */
-static uint32_t turned(const fm_team *team, uint32_t rank)
+static uint32_t turned_rank(const fm_team *team, uint32_t rank)
 {
     return team->reversed ? team->transport->size - 1 - rank : rank;
 }
@@ -61,7 +59,7 @@ fm_parda_chunk *fm_team_parda_chunk(fm_team *team, unsigned piece)
 
 static uint32_t parda_place(const fm_team *team)
 {
-    return turned(team, team->transport->rank);
+    return turned_rank(team, team->transport->rank);
 }
 
 static void begin_phase(fm_team *team)
@@ -125,7 +123,7 @@ static fm_status send_left(fm_team *team, uint32_t place, bool right_open, bool 
     *left_open = right_open || count < waiting;
     const uint64_t *blocks = count > 0 ? left->blocks + left->sent : NULL;
     fm_status status =
-        fm_parda_messages_send(&team->messages, turned(team, place), blocks, count, *left_open, error);
+        fm_parda_messages_send(&team->messages, turned_rank(team, place), blocks, count, *left_open, error);
     left->sent += count;
     return status;
 }
@@ -139,8 +137,8 @@ static fm_status pass_infinities(fm_team *team, fm_error *error)
         if (left_open) status = send_left(team, place - 1, right_open, &left_open, error);
         if (right_open && status == FM_OK) {
             size_t count;
-            status = fm_parda_messages_receive(&team->messages, turned(team, place + 1), &count, &right_open,
-                                               error);
+            status = fm_parda_messages_receive(&team->messages, turned_rank(team, place + 1), &count,
+                                               &right_open, error);
             if (status == FM_OK)
                 status = pass_through(team, team->pieces, team->messages.blocks, count, error);
         }
@@ -179,7 +177,7 @@ static fm_status take_message(fm_team *team, size_t count, fm_error *error)
 
 static fm_status send_message(fm_team *team, size_t count, fm_error *error)
 {
-    return fm_parda_messages_send(&team->messages, turned(team, team->transport->size - 1),
+    return fm_parda_messages_send(&team->messages, turned_rank(team, team->transport->size - 1),
                                   team->messages.blocks, count, true, error);
 }
 
@@ -197,11 +195,11 @@ static fm_status collect_stack(fm_team *team, fm_error *error)
     for (uint32_t place = transport->size - 1; place > 0 && status == FM_OK; place--) {
         const uint64_t wanted = fm_parda_chunk_wants(latest);
         bool more = true;
-        status = transport->send(transport, turned(team, place - 1), &wanted, sizeof wanted, error);
+        status = transport->send(transport, turned_rank(team, place - 1), &wanted, sizeof wanted, error);
         while (more && status == FM_OK) {
             size_t count;
-            status =
-                fm_parda_messages_receive(&team->messages, turned(team, place - 1), &count, &more, error);
+            status = fm_parda_messages_receive(&team->messages, turned_rank(team, place - 1), &count, &more,
+                                               error);
             if (status == FM_OK) status = take_message(team, count, error);
         }
     }
@@ -214,11 +212,11 @@ static fm_status give_stack(fm_team *team, fm_error *error)
     fm_transport *transport = team->transport;
     const uint32_t last = transport->size - 1;
     uint64_t wanted = 0;
-    fm_status status = transport->receive(transport, turned(team, last), &wanted, sizeof wanted, error);
+    fm_status status = transport->receive(transport, turned_rank(team, last), &wanted, sizeof wanted, error);
     for (unsigned piece = team->pieces; piece > 0 && status == FM_OK; piece--)
         status = give_chunk(team, fm_team_parda_chunk(team, piece - 1), &wanted, send_message, error);
     return status == FM_OK
-               ? fm_parda_messages_send(&team->messages, turned(team, last), NULL, 0, false, error)
+               ? fm_parda_messages_send(&team->messages, turned_rank(team, last), NULL, 0, false, error)
                : status;
 }
 

@@ -12,12 +12,12 @@
 /* Numbers are given in order; one far ahead is damage. */
 enum { FIRST_ROOM = 4096, MOST_AHEAD = 1 << 20 };
 
-static fm_status no_memory(fm_error *error)
+static fm_status no_block_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the program's blocks of code");
 }
 
-static bool grow(void **pages, size_t had, size_t wanted, size_t size)
+static bool grow_pages(void **pages, size_t had, size_t wanted, size_t size)
 {
     void *grown =
         *pages ? fm_pages_resize(*pages, had * size, wanted * size) : fm_pages_allocate(wanted * size);
@@ -32,8 +32,8 @@ static bool reserve_numbers(fm_blocks *blocks, size_t needed)
     while (wanted < needed) wanted *= 2;
     if (wanted == blocks->room) return true;
     fm_blocks had = *blocks;
-    if (!grow((void **)&blocks->blocks, had.room, wanted, sizeof *blocks->blocks)) return false;
-    if (!grow((void **)&blocks->details, had.room, wanted, sizeof *blocks->details)) {
+    if (!grow_pages((void **)&blocks->blocks, had.room, wanted, sizeof *blocks->blocks)) return false;
+    if (!grow_pages((void **)&blocks->details, had.room, wanted, sizeof *blocks->details)) {
         void *back = had.room ? fm_pages_resize(blocks->blocks, wanted * sizeof *blocks->blocks,
                                                 had.room * sizeof *blocks->blocks)
                               : NULL;
@@ -56,7 +56,7 @@ static bool reserve_groups(fm_blocks *blocks, size_t needed)
     void *sites = realloc(blocks->sites, wanted * FM_GROUP * sizeof *blocks->sites);
     if (sites) blocks->sites = sites;
     if (!marks || !sites ||
-        !grow((void **)&blocks->groups, blocks->group_room, wanted, sizeof *blocks->groups))
+        !grow_pages((void **)&blocks->groups, blocks->group_room, wanted, sizeof *blocks->groups))
         return false;
     blocks->group_room = wanted;
     return true;
@@ -75,13 +75,14 @@ static void define_access(fm_blocks *blocks, fm_code *code, const fm_code_map *m
     if (marks->size[in] > UINT8_MAX) *plain = false;
     marks->kind[in] = (uint8_t)kind;
     blocks->sites[group * FM_GROUP + in] = address;
-    if (filter->tags) fields->tag[in] = fm_code_site(code, map, address); /* with paths: see fm_blocks_tags */
+    if (filter->tags)
+        fields->tag[in] = fm_program_site(&code->program, map, address); /* with paths: see fm_blocks_tags */
     bool wanted = kind == FM_KIND_LOAD ? filter->loads : filter->stores;
     if (wanted)
         marks->wanted |= (uint8_t)(1U << in);
     else
         *plain = false;
-    if (code->function && fm_code_is_watched(code, map, address) != FM_WATCHED_NOT)
+    if (code->program.function && fm_program_watched(&code->program, map, address) != FM_WATCHED_NOT)
         marks->inlined |= (uint8_t)(1U << in);
 }
 
@@ -117,14 +118,15 @@ static uint32_t define_words(fm_block_group *groups, const uint64_t *told, size_
     return words;
 }
 
-static unsigned flags_of(const fm_code *code, const fm_code_map *map, unsigned stated, uint64_t begin,
-                         uint64_t behind)
+static unsigned block_flags(const fm_code *code, const fm_code_map *map, unsigned stated, uint64_t begin,
+                            uint64_t behind)
 {
     unsigned flags = stated | FM_BLOCK_KNOWN;
-    if (!code->function) return flags;
-    if (fm_code_is_watched(code, map, begin) == FM_WATCHED_IN) flags |= FM_BLOCK_WATCHED;
+    if (!code->program.function) return flags;
+    if (fm_program_watched(&code->program, map, begin) == FM_WATCHED_IN) flags |= FM_BLOCK_WATCHED;
     if ((stated & FM_BLOCK_CALLS) && behind &&
-        fm_code_is_watched(code, fm_code_map_at(code, behind - 1), behind - 1) != FM_WATCHED_NOT)
+        fm_program_watched(&code->program, fm_code_map_at(&code->maps, behind - 1), behind - 1) !=
+            FM_WATCHED_NOT)
         flags |= FM_BLOCK_CALL_INSIDE;
     return flags;
 }
@@ -143,7 +145,7 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
         return fm_fail(error, FM_E_CORRUPT, NULL, "a block has the number %" PRIu32, number);
     size_t groups = accesses / FM_GROUP + 1; /* at least one, which kernels may read */
     if (!reserve_numbers(blocks, (size_t)number + 1) || !reserve_groups(blocks, blocks->group_count + groups))
-        return no_memory(error);
+        return no_block_memory(error);
     uint32_t group = (uint32_t)blocks->group_count;
     memset(&blocks->groups[group], 0, groups * sizeof *blocks->groups);
     memset(&blocks->marks[group], 0, groups * sizeof *blocks->marks);
@@ -154,7 +156,7 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
         return fm_fail(error, FM_E_CORRUPT, NULL, "accesses of a block share what they cannot");
     uint64_t begin = fm_word(&words[2]), behind = fm_word(&words[3]);
     /* The map is copied: it lies in an array that may grow. */
-    const fm_code_map *found = fm_code_map_numbered(code, (uint32_t)fm_word(&words[1]));
+    const fm_code_map *found = fm_code_map_numbered(&code->maps, (uint32_t)fm_word(&words[1]));
     fm_code_map map = found ? *found : (fm_code_map){0};
     bool plain = !(stated & FM_BLOCK_HAS_SP);
     for (size_t i = 0; i < accesses; i++)
@@ -164,7 +166,7 @@ fm_status fm_blocks_define(fm_blocks *blocks, fm_code *code, const uint64_t *wor
     blocks->details[number] = (fm_block_detail){
         .call_behind = behind,
         .count = (uint16_t)accesses,
-        .flags = (uint16_t)flags_of(code, found ? &map : NULL, stated, begin, behind),
+        .flags = (uint16_t)block_flags(code, found ? &map : NULL, stated, begin, behind),
         .path_node = FM_NONE,
         .words = told,
     };
@@ -194,7 +196,7 @@ const uint32_t *fm_blocks_find_tags(fm_blocks *blocks, fm_code *code, uint32_t n
         for (size_t i = 0; i < rounded; i++) {
             size_t group = blocks->blocks[number].group + i / FM_GROUP;
             uint32_t site = i < detail->count ? blocks->groups[group].tag[i % FM_GROUP] : 0;
-            blocks->tags[blocks->tag_count++] = fm_code_tag(code, site, node);
+            blocks->tags[blocks->tag_count++] = fm_program_place(&code->program, site, node);
         }
     }
     detail->path_node = node;

@@ -26,7 +26,7 @@ enum { TURNS_MOST = 1000 }; /* chunks without a batch before the caller hears th
 
 /* ---- start ---- */
 
-static char *copied(const char *text, bool *failed)
+static char *copied_option(const char *text, bool *failed)
 {
     char *copy = text ? strdup(text) : NULL;
     *failed |= text && !copy;
@@ -67,12 +67,13 @@ fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect
     if (options->no_loads && options->no_stores)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "neither loads nor stores: nothing is left to collect");
     fm_collection *self = fm_calloc(1, sizeof *self);
+    if (self) self->process_table = FM_TABLE(fm_known_process, index);
     if (!self) return fm_fail_memory(error, sizeof *self, "the collection");
     bool failed = false;
     self->options = *options;
-    self->options.parts = copied(options->parts, &failed);
-    self->options.function = copied(options->function, &failed);
-    self->options.region = copied(options->region, &failed);
+    self->options.parts = copied_option(options->parts, &failed);
+    self->options.function = copied_option(options->function, &failed);
+    self->options.region = copied_option(options->region, &failed);
     fm_collect_filter filter = {
         .loads = !options->no_loads,
         .stores = !options->no_stores,
@@ -142,7 +143,7 @@ static bool never_ran(const fm_collection *collection)
     return collection->process_count == 1 && first->gave_up && first->references + first->left_out == 0;
 }
 
-static fm_status finish(fm_collection *collection, fm_collected *collected, fm_error *error)
+static fm_status finish_collection(fm_collection *collection, fm_collected *collected, fm_error *error)
 {
     judge_ended(collection);
     if (collection->process_count == 0 || never_ran(collection)) return nothing_seen(collection, error);
@@ -153,17 +154,11 @@ static fm_status finish(fm_collection *collection, fm_collected *collected, fm_e
             !collection->options.region || collection->watch.interrupted || collection->limit_reached;
         bool found = !collection->options.function, several = false;
         for (size_t i = 0; i < collection->process_count; i++) {
-            found |= collection->processes[i]->code.function_found;
+            found |= collection->processes[i]->code.program.function_found;
             region |= collection->processes[i]->region_found;
             several |= collection->processes[i]->threads.seen > 1;
         }
-        if (!found)
-            return fm_fail(
-                error, FM_E_ARGUMENT, NULL,
-                "there is no function '%s' in the program or in any library it used; functions that "
-                "were stripped of their names cannot be found, nor (without debug information) those "
-                "that the compiler inlined",
-                collection->options.function);
+        if (!found) return fm_program_no_function(&collection->processes[0]->code.program, error);
         if (!region)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "the program never came to a FATHOM_BEGIN(\"%s\")",
                            collection->options.region);
@@ -184,7 +179,7 @@ static fm_status finish(fm_collection *collection, fm_collected *collected, fm_e
 /* ---- the loop ---- */
 
 /* Which processes are gone? Their channels are marked. */
-static void look(fm_collection *collection)
+static void look_at_processes(fm_collection *collection)
 {
     fm_receiver *receiver = collection->receiver;
     fm_watch_look(&collection->watch);
@@ -205,7 +200,7 @@ static bool all_gone(fm_collection *collection)
 }
 
 /* Nothing has come. Waits, or finds out that nothing will. *over: everything has ended. */
-static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
+static fm_status idle_turn(fm_collection *collection, bool *over, fm_error *error)
 {
     *over = false;
     size_t active = collection->receiver->active_count;
@@ -215,7 +210,7 @@ static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
     bool near_end = collection->watch.child_gone && collection->receiver->active_count == 0;
     if (now - collection->looked >= look_every || fm_watch_children_changed() || near_end) {
         collection->looked = now;
-        look(collection);
+        look_at_processes(collection);
         /* Whoever is gone has opened all channels that it will have. */
         status = fm_receive_admit(collection, error);
         if (status != FM_OK) return status;
@@ -232,7 +227,7 @@ static fm_status idle(fm_collection *collection, bool *over, fm_error *error)
     return FM_OK;
 }
 
-static fm_status turn(fm_collection *collection, fm_collected *collected, bool *answer, fm_error *error)
+static fm_status take_turn(fm_collection *collection, fm_collected *collected, bool *answer, fm_error *error)
 {
     fm_decoder *decoder = collection->decoder;
     *answer = true;
@@ -264,8 +259,8 @@ static fm_status turn(fm_collection *collection, fm_collected *collected, bool *
     size_t next = collection->announced;
     while (next < collection->process_count && collection->processes[next]->described) next++;
     if (next > collection->announced && fm_receive_announce(collection, next - 1, collected)) return FM_OK;
-    status = idle(collection, &over, error);
-    if (status == FM_OK && over) return finish(collection, collected, error);
+    status = idle_turn(collection, &over, error);
+    if (status == FM_OK && over) return finish_collection(collection, collected, error);
     *answer = status == FM_OK && collection->idle >= idle_after;
     if (*answer) {
         collection->idle = 0;
@@ -274,7 +269,7 @@ static fm_status turn(fm_collection *collection, fm_collected *collected, bool *
     return status;
 }
 
-static fm_status next(fm_collection *collection, fm_collected *collected, fm_error *error)
+static fm_status next_event(fm_collection *collection, fm_collected *collected, fm_error *error)
 {
     bool answer = false;
     fm_error own;
@@ -286,7 +281,7 @@ static fm_status next(fm_collection *collection, fm_collected *collected, fm_err
         return collection->failed;
     }
     for (int turns = 0; !answer && turns < TURNS_MOST; turns++) {
-        fm_status status = turn(collection, collected, &answer, &own);
+        fm_status status = take_turn(collection, collected, &answer, &own);
         if (status == FM_OK) continue;
         collection->failed = status;
         collection->failure = own;
@@ -301,7 +296,7 @@ fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *coll
 {
     FM_REQUIRE(collection, error);
     fm_collected found;
-    fm_status status = next(collection, &found, error);
+    fm_status status = next_event(collection, &found, error);
     fm_sized_copy(collected, collected_size, &found, sizeof found);
     return status;
 }
@@ -322,7 +317,7 @@ void fm_collection_close(fm_collection *collection)
     fm_watch_end(&collection->watch);
     for (size_t i = 0; i < collection->process_count; i++) fm_process_destroy(collection->processes[i]);
     free(collection->processes);
-    fm_key_table_clear(&collection->process_table);
+    fm_table_clear(&collection->process_table);
     fm_decoder_destroy(collection->decoder);
     fm_receiver_destroy(collection->receiver);
     free((char *)(uintptr_t)collection->options.parts);

@@ -8,12 +8,17 @@
 #ifndef FATHOM_COLLECT_COLLECTION_H
 #define FATHOM_COLLECT_COLLECTION_H
 
-#include "base/key_table.h"
+#include "base/table.h"
 #include "collect/decoder.h"
 #include "collect/session.h"
 #include "process/watch.h"
 
 #include <fathom/collect.h>
+
+typedef struct fm_known_process {
+    fm_key key; /* process_records.c */
+    uint32_t index;
+} fm_known_process;
 
 struct fm_collection {
     fm_collect_options options; /* its strings are the collection's own */
@@ -26,8 +31,8 @@ struct fm_collection {
 
     fm_process **processes;
     size_t process_count, process_capacity;
-    fm_key_table process_table; /* their indices: process_records.c */
-    size_t announced;           /* the caller knows of so many of them */
+    fm_table process_table; /* fm_known_process */
+    size_t announced;       /* the caller knows of so many of them */
 
     fm_handed chunk;    /* that is being read, if decoder->words */
     bool deliver;       /* the batch is to be delivered as it is */

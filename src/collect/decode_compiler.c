@@ -38,7 +38,7 @@ static void set_stack(const fm_decoder *decoder, uint64_t *low, uint64_t *span)
 
 static bool tags_full(const fm_process *process)
 {
-    return process->code.sites.count >= FM_TAG_MAX;
+    return process->code.program.sites.count >= FM_TAG_MAX;
 }
 
 static void read_plain(fm_decoder *decoder)
@@ -81,7 +81,7 @@ static uint32_t path_tag(fm_decoder *decoder, uint32_t site)
     if (decoder->recent[slot].site != site || decoder->recent[slot].node != node) {
         decoder->recent[slot].site = site;
         decoder->recent[slot].node = node;
-        decoder->recent[slot].tag = fm_code_tag(&decoder->process->code, site, node);
+        decoder->recent[slot].tag = fm_program_place(&decoder->process->code.program, site, node);
     }
     return decoder->recent[slot].tag;
 }
@@ -131,9 +131,9 @@ static fm_status read_special(fm_decoder *decoder, bool *deliver, fm_error *erro
     if (word >> 63) {
         if (FM_RECORD_KIND(word) == FM_RECORD_PAGE)
             return read_page(decoder, FM_RECORD_ARGUMENT(word), error);
-        size_t maps = decoder->process->code.map_count;
+        size_t maps = decoder->process->code.maps.count;
         fm_status status = fm_decode_record(decoder, deliver, error);
-        if (status == FM_OK && decoder->page && decoder->process->code.map_count != maps) {
+        if (status == FM_OK && decoder->page && decoder->process->code.maps.count != maps) {
             decoder->page = /* the module that it was in may have changed */
                 fm_code_pages_find(&decoder->process->pages, &decoder->process->code, decoder->page->page);
         }

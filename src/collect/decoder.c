@@ -76,7 +76,7 @@ static fm_status too_short(const stream_record *record, fm_error *error)
                    record->count);
 }
 
-static fm_status no_memory(fm_error *error)
+static fm_status no_record_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for what the program reported");
 }
@@ -85,13 +85,15 @@ static fm_status read_module(fm_decoder *decoder, stream_record *record, fm_erro
 {
     fm_process *process = decoder->process;
     const char *path = text_of(record, 8);
-    fm_status status = fm_code_load(&process->code, record->words, path, error);
+    uint32_t file; /* its index is that of the module in the attribution */
+    fm_status status = fm_code_load(&process->code, record->words, path, &file, error);
     fm_code_pages_forget(&process->pages);
+    if (status == FM_OK && process->called && strcmp(path, process->program) == 0 &&
+        !fm_program_call(&process->code.program, path, process->called))
+        status = no_record_memory(error);
     if (status != FM_OK || !process->objects) return status;
     const uint64_t *words = record->words;
     uint64_t time = process->references + decoder->rows.count;
-    uint32_t file = 0; /* its index is that of the module in the attribution */
-    while (strcmp(process->code.files[file].path, path) != 0) file++;
     for (size_t i = 4; i <= 6 && status == FM_OK; i += 2)
         if (words[i + 1] > words[i])
             status = fm_object_map_module(process->objects, time, file, path, words[1], words[i],
@@ -123,10 +125,10 @@ static fm_status read_local(fm_decoder *decoder, const stream_record *record, fm
     if (status != FM_OK) return status;
     /* Of a thread that pthread_create made, it lies above the stack, in the same mapping. */
     if (words[2] > thread->low && words[2] < thread->high && words[3] > 0) thread->high = words[2];
-    const fm_code_map *map = fm_code_map_numbered(&process->code, (uint32_t)words[1]);
+    const fm_code_map *map = fm_code_map_numbered(&process->code.maps, (uint32_t)words[1]);
     if (!process->objects || !map) return FM_OK;
     return fm_object_map_thread_local(process->objects, process->references + decoder->rows.count, map->file,
-                                      process->code.files[map->file].path, words[2], words[3], error);
+                                      process->code.program.files[map->file].path, words[2], words[3], error);
 }
 
 static fm_status read_heap(fm_decoder *decoder, const stream_record *record, fm_error *error)
@@ -154,7 +156,7 @@ static fm_status end_thread(fm_decoder *decoder, uint64_t number)
     return FM_OK;
 }
 
-static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *error)
+static fm_status handle_record(fm_decoder *decoder, stream_record *record, fm_error *error)
 {
     static const uint8_t least[] = {
         [FM_RECORD_DEFINE] = 4,       [FM_RECORD_MODULE] = 8,    [FM_RECORD_THREAD_START] = 4,
@@ -188,14 +190,15 @@ static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *er
     case FM_RECORD_REGION_BEGIN: {
         bool watched = filter->region && strcmp(text_of(record, 0), filter->region) == 0;
         process->region_found |= watched;
-        return fm_thread_region_begin(thread, watched) ? FM_OK : no_memory(error);
+        return fm_thread_region_begin(thread, watched) ? FM_OK : no_record_memory(error);
     }
     case FM_RECORD_REGION_END:
         fm_thread_region_end(thread);
         return FM_OK;
     case FM_RECORD_ENTER:
-        return fm_thread_enter(thread, &process->code, record->words, filter->paths) ? FM_OK
-                                                                                     : no_memory(error);
+        return fm_thread_enter(thread, &process->code, record->words, filter->paths)
+                   ? FM_OK
+                   : no_record_memory(error);
     case FM_RECORD_LEAVE:
         fm_thread_leave(thread);
         return FM_OK;
@@ -203,7 +206,7 @@ static fm_status handle(fm_decoder *decoder, stream_record *record, fm_error *er
         fm_thread_unwind(thread, record->words[0]);
         return FM_OK;
     case FM_RECORD_SIGNAL:
-        return fm_thread_signal(thread) ? FM_OK : no_memory(error);
+        return fm_thread_signal(thread) ? FM_OK : no_record_memory(error);
     case FM_RECORD_SIGNAL_END:
         fm_thread_signal_end(thread);
         return FM_OK;
@@ -245,7 +248,7 @@ fm_status fm_decode_record(fm_decoder *decoder, bool *deliver, fm_error *error)
     } else {
         for (size_t i = 0; i < record.count; i++)
             record.words[i] = fm_word(&decoder->words[decoder->at + 1 + i]);
-        fm_status status = handle(decoder, &record, error);
+        fm_status status = handle_record(decoder, &record, error);
         if (status != FM_OK) return status;
     }
     decoder->at += 1 + record.count;

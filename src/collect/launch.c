@@ -136,7 +136,7 @@ static fm_status launch_compiler(fm_collection *collection, const fm_program_fil
 }
 
 /* Can the program be traced at all? */
-static fm_status check(const fm_program_file *program, fm_error *error)
+static fm_status check_program(const fm_program_file *program, fm_error *error)
 {
     const char *file = program->file;
     switch (program->rights) {
@@ -158,7 +158,7 @@ static fm_status check(const fm_program_file *program, fm_error *error)
 }
 
 /* The collector that was asked for, or the one that fits. */
-static fm_status choose(fm_collection *collection, const fm_program_file *program, fm_error *error)
+static fm_status choose_collector(fm_collection *collection, const fm_program_file *program, fm_error *error)
 {
     fm_collector collector = collection->options.collector;
     if (collector == FM_COLLECTOR_AUTO)
@@ -181,7 +181,7 @@ static fm_status choose(fm_collection *collection, const fm_program_file *progra
 }
 
 /* What the producers have to tell. */
-static uint32_t wants(const fm_collection *collection)
+static uint32_t wanted_records(const fm_collection *collection)
 {
     const fm_collect_options *options = &collection->options;
     bool calls = options->call_paths || options->function;
@@ -212,10 +212,10 @@ fm_status fm_launch(fm_collection *collection, fm_error *error)
     fm_status status = check_proc(collection, error);
     if (status == FM_OK) status = fm_program_find(collection->options.command[0], &program, error);
     if (status == FM_OK) status = fm_program_look(&program, error);
-    if (status == FM_OK) status = check(&program, error);
-    if (status == FM_OK) status = choose(collection, &program, error);
+    if (status == FM_OK) status = check_program(&program, error);
+    if (status == FM_OK) status = choose_collector(collection, &program, error);
     if (status != FM_OK) return status;
-    collection->receiver->session->wants = wants(collection);
+    collection->receiver->session->wants = wanted_records(collection);
     return collection->collector == FM_COLLECTOR_VALGRIND ? launch_valgrind(collection, error)
                                                           : launch_compiler(collection, &program, error);
 }

@@ -34,8 +34,8 @@ static fm_code_page *stand_in(fm_code_pages *pages, uint64_t number)
 
 fm_code_page *fm_code_pages_find(fm_code_pages *pages, const fm_code *code, uint64_t number)
 {
-    const fm_code_map *map = fm_code_map_at(code, number << 12);
-    if (!map) map = fm_code_map_at(code, (number << 12) + 4095);
+    const fm_code_map *map = fm_code_map_at(&code->maps, number << 12);
+    if (!map) map = fm_code_map_at(&code->maps, (number << 12) + 4095);
     bool fresh;
     fm_intern_entry *entry = fm_intern_table_put(&pages->index, number, 0, &fresh);
     if (!entry) return NULL;
@@ -74,7 +74,7 @@ uint32_t fm_code_pages_site(fm_code *code, fm_code_page *page, unsigned place)
 {
     if (page->tag[place]) return page->tag[place];
     fm_code_map map = {.file = page->file - 1, .bias = page->bias};
-    uint32_t site = fm_code_site(code, page->file ? &map : NULL, page->base + place);
+    uint32_t site = fm_program_site(&code->program, page->file ? &map : NULL, page->base + place);
     page->tag[place] = site;
     return site;
 }
@@ -84,9 +84,10 @@ bool fm_code_pages_watched(const fm_code *code, fm_code_page *page, unsigned pla
     if (!page->file) return false;
     fm_code_map map = {.file = page->file - 1, .bias = page->bias};
     if (!page->watched) page->watched = fm_calloc(4096, 1);
-    if (!page->watched) return fm_code_is_watched(code, &map, page->base + place) != FM_WATCHED_NOT;
+    if (!page->watched) return fm_program_watched(&code->program, &map, page->base + place) != FM_WATCHED_NOT;
     if (page->watched[place] == 0)
-        page->watched[place] = fm_code_is_watched(code, &map, page->base + place) == FM_WATCHED_NOT ? 1 : 2;
+        page->watched[place] =
+            fm_program_watched(&code->program, &map, page->base + place) == FM_WATCHED_NOT ? 1 : 2;
     return page->watched[place] == 2;
 }
 

@@ -21,7 +21,7 @@ typedef struct fm_code_pages {
 fm_code_page *fm_code_pages_find(fm_code_pages *pages, const fm_code *code, uint64_t number);
 /* Modules have changed: what is in the cache may not be what is in memory. */
 void fm_code_pages_forget(fm_code_pages *pages);
-/* The site (see fm_code_site) of an address in a page, remembered in its table. */
+/* The site (see fm_program_site) of an address in a page, remembered in its table. */
 uint32_t fm_code_pages_site(fm_code *code, fm_code_page *page, unsigned place);
 /* Does it belong to the watched function? */
 bool fm_code_pages_watched(const fm_code *code, fm_code_page *page, unsigned place);

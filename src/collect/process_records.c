@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fm_process *find(const fm_collection *collection, fm_key key)
+static fm_process *find_process(const fm_collection *collection, fm_key key)
 {
-    uint32_t index = fm_key_table_find(&collection->process_table, key);
-    return index == FM_KEY_NONE ? NULL : collection->processes[index];
+    const fm_known_process *known = fm_table_find(&collection->process_table, &key);
+    return known ? collection->processes[known->index] : NULL;
 }
 
 /* Keys of the table: by serial number, and by pid, which several may have, one after the other. */
@@ -33,17 +33,24 @@ static fm_key pid_key(uint64_t pid, uint64_t n)
 
 fm_process *fm_process_with_pid(const fm_collection *collection, uint64_t pid, uint32_t n)
 {
-    return find(collection, pid_key(pid, n));
+    return find_process(collection, pid_key(pid, n));
 }
 
-static fm_status add(fm_collection *collection, fm_process *process, fm_error *error)
+static bool know_process(fm_collection *collection, fm_key key, uint32_t index)
+{
+    fm_known_process *known = fm_table_put(&collection->process_table, &key, NULL);
+    if (known) known->index = index;
+    return known;
+}
+
+static fm_status add_process(fm_collection *collection, fm_process *process, fm_error *error)
 {
     uint32_t n = 0, pid = process->watched.pid, index = (uint32_t)collection->process_count;
     while (fm_process_with_pid(collection, pid, n)) n++;
     if (fm_array_reserve((void **)&collection->processes, &collection->process_capacity, (size_t)index + 1,
                          sizeof(fm_process *)) != 0 ||
-        fm_key_table_add(&collection->process_table, serial_key(process->serial), index) == FM_KEY_NONE ||
-        fm_key_table_add(&collection->process_table, pid_key(pid, n), index) == FM_KEY_NONE) {
+        !know_process(collection, serial_key(process->serial), index) ||
+        !know_process(collection, pid_key(pid, n), index)) {
         fm_process_destroy(process);
         return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process");
     }
@@ -55,12 +62,12 @@ static fm_status add(fm_collection *collection, fm_process *process, fm_error *e
 fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, uint32_t pid,
                                     fm_process **found, fm_error *error)
 {
-    *found = find(collection, serial_key(serial));
+    *found = find_process(collection, serial_key(serial));
     if (*found) return FM_OK;
     fm_process *process =
         fm_process_create(serial, pid, collection->options.function, collection->options.objects, error);
     if (!process) return FM_E_NOMEM;
-    fm_status status = add(collection, process, error);
+    fm_status status = add_process(collection, process, error);
     if (status != FM_OK) return status;
     *found = process;
     fm_watched_process *same;
@@ -75,7 +82,7 @@ fm_status fm_process_find_or_create(fm_collection *collection, uint32_t serial, 
 static fm_process *parent_of(const fm_collection *collection, const fm_process *process, uint64_t serial,
                              uint64_t pid)
 {
-    fm_process *parent = serial ? find(collection, serial_key(serial)) : NULL, *other;
+    fm_process *parent = serial ? find_process(collection, serial_key(serial)) : NULL, *other;
     for (uint32_t n = 0; !serial && (other = fm_process_with_pid(collection, pid, n)); n++)
         if (other != process) parent = other; /* the one that was seen last */
     return parent != process ? parent : NULL;
@@ -115,9 +122,12 @@ static fm_status process_begins(fm_collection *collection, fm_process *process, 
         if (process->arguments[0]) process->called = fm_program_called(process->arguments[0], program);
     }
     const fm_process *parent = parent_of(collection, process, words[2], words[1]);
-    if (!parent) return FM_OK;
-    if (!process->predecessor) process->parent = parent->index;
-    return words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
+    if (parent && !process->predecessor) process->parent = parent->index;
+    fm_status status = parent && words[2] ? fm_process_inherit(process, parent, error) : FM_OK;
+    if (status == FM_OK && process->called &&
+        !fm_program_call(&process->code.program, process->program, process->called))
+        status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a name");
+    return status;
 }
 
 static void add_note(fm_collection *collection, fm_process *process, uint64_t kind, const char *text)

@@ -38,7 +38,7 @@ fm_status fm_receive_admit(fm_collection *collection, fm_error *error)
     return status;
 }
 
-static void release(fm_collection *collection, fm_reception *channel)
+static void release_channel(fm_collection *collection, fm_reception *channel)
 {
     if (channel->calling && channel->dead) channel->process->died_calling = channel->calling;
     channel->process->channels--;
@@ -77,7 +77,7 @@ fm_status fm_receive_next(fm_collection *collection, bool *came, fm_error *error
     *came = fm_receiver_next(collection->receiver, chunk);
     if (!*came) return FM_OK;
     if (!chunk->words) {
-        release(collection, chunk->channel);
+        release_channel(collection, chunk->channel);
         chunk->channel = NULL;
         return FM_OK;
     }

@@ -28,7 +28,7 @@ fm_process *fm_process_create(uint32_t serial, uint32_t pid, const char *functio
     process->serial = serial;
     process->watched = (fm_watched_process){.pid = pid, .order = serial, .owner = process, .handle = -1};
     process->parent = FM_NONE;
-    process->code.function = function;
+    process->code.program.function = function;
     if (objects && fm_object_map_create(&process->objects, error) != FM_OK) {
         free(process);
         return NULL;

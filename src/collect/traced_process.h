@@ -7,11 +7,11 @@
 #define FATHOM_COLLECT_TRACED_PROCESS_H
 
 #include "collect/blocks.h"
-#include "collect/object_map.h"
 #include "collect/pages.h"
 #include "collect/thread_table.h"
 #include "collect/traced_thread.h"
 #include "process/watch.h"
+#include "program/object_map.h"
 
 typedef struct fm_process {
     uint32_t index, serial;

@@ -18,7 +18,7 @@ void fm_thread_free(fm_traced_thread *thread)
     free(thread);
 }
 
-static bool push(fm_traced_thread *thread, fm_call_frame frame)
+static bool push_frame(fm_traced_thread *thread, fm_call_frame frame)
 {
     if (thread->depth >= MOST_FRAMES) return true;
     if (fm_array_reserve((void **)&thread->frames, &thread->capacity, thread->depth + 1,
@@ -40,7 +40,7 @@ bool fm_thread_inherit(fm_traced_thread *child, const fm_traced_thread *parent)
     child->call_inside = parent->call_inside;
     child->depth = 0;
     for (size_t i = 0; i < parent->depth; i++)
-        if (!push(child, parent->frames[i])) return false;
+        if (!push_frame(child, parent->frames[i])) return false;
     for (size_t i = 0; i < parent->region_count; i++)
         if (!fm_thread_region_begin(child, parent->regions[i])) return false;
     return true;
@@ -70,8 +70,9 @@ bool fm_thread_moves(fm_traced_thread *thread, fm_code *code, uint64_t stack, bo
     while (thread->depth > thread->floor && stack + called > thread->frames[thread->depth - 1].stack)
         thread->depth--;
     if (called && paths) {
-        uint32_t node = fm_code_call(code, &code->calls, fm_thread_node(thread), thread->call_behind);
-        if (!push(thread, (fm_call_frame){stack, node, false})) return false;
+        uint32_t node =
+            fm_call_tree_call(&code->program.calls, &code->maps, fm_thread_node(thread), thread->call_behind);
+        if (!push_frame(thread, (fm_call_frame){stack, node, false})) return false;
     }
     if (thread->inside && stack > thread->inside_stack) thread->inside = false;
     if (!thread->inside && (watched || (called && thread->call_inside))) {
@@ -89,13 +90,16 @@ bool fm_thread_enter(fm_traced_thread *thread, fm_code *code, const uint64_t wor
     while (thread->depth > thread->floor && thread->frames[thread->depth - 1].stack <= stack) thread->depth--;
     fm_call_frame frame = {.stack = stack};
     frame.inside = thread->depth > thread->floor && thread->frames[thread->depth - 1].inside;
-    if (code->function && !frame.inside) {
+    if (code->program.function && !frame.inside) {
         uint64_t call = words[1] - 1;
-        frame.inside = fm_code_is_watched(code, fm_code_map_at(code, words[0]), words[0]) == FM_WATCHED_IN ||
-                       fm_code_is_watched(code, fm_code_map_at(code, call), call) != FM_WATCHED_NOT;
+        frame.inside =
+            fm_program_watched(&code->program, fm_code_map_at(&code->maps, words[0]), words[0]) ==
+                FM_WATCHED_IN ||
+            fm_program_watched(&code->program, fm_code_map_at(&code->maps, call), call) != FM_WATCHED_NOT;
     }
-    if (paths) frame.node = fm_code_call(code, &code->calls, fm_thread_node(thread), words[1]);
-    bool pushed = push(thread, frame);
+    if (paths)
+        frame.node = fm_call_tree_call(&code->program.calls, &code->maps, fm_thread_node(thread), words[1]);
+    bool pushed = push_frame(thread, frame);
     thread->inside = frame.inside;
     return pushed;
 }

@@ -17,7 +17,7 @@
 
 typedef struct fm_call_frame {
     uint64_t stack; /* the stack pointer when the function was entered */
-    uint32_t node;  /* in fm_code.calls */
+    uint32_t node;  /* in the program's calls */
     bool inside;    /* the watched function or a callee of it (compiler) */
 } fm_call_frame;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_table.c - the slow paths of the table: creation, spills, growth, removal. See block_table.h. */
-#include "engine/block_table.h"
+/* block_table.c - the slow paths of the table: creation, spills, growth, removal. See engine_tables.h. */
+#include "engine/engine_tables.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -20,7 +20,7 @@ static uint64_t limit_of(uint64_t bucket_count)
     return bucket_count * FM_BUCKET_SLOTS / 5 * 3;
 }
 
-static uint64_t splitmix(uint64_t *state)
+static uint64_t seed_splitmix(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -36,10 +36,10 @@ static uint64_t times_bytes(const fm_block_table *table, uint64_t bucket_count)
 fm_status fm_block_table_create(fm_block_table *table, uint64_t seed, bool with_times, fm_error *error)
 {
     memset(table, 0, sizeof *table);
-    table->seed[0] = splitmix(&seed);
+    table->seed[0] = seed_splitmix(&seed);
     /* Odd, and with bits in both halves, so that the products mix upwards and downwards. */
-    table->seed[1] = splitmix(&seed) | UINT64_C(0x8000000100000001);
-    table->seed[2] = splitmix(&seed) | UINT64_C(0x8000000100000001);
+    table->seed[1] = seed_splitmix(&seed) | UINT64_C(0x8000000100000001);
+    table->seed[2] = seed_splitmix(&seed) | UINT64_C(0x8000000100000001);
     table->with_times = with_times;
     table->bucket_count = FIRST_BUCKETS;
     table->limit = limit_of(FIRST_BUCKETS);
@@ -75,8 +75,8 @@ static inline fm_bucket *next_bucket(const fm_block_table *table, fm_bucket *buc
 }
 
 /* The slot that holds key, or the first free one: *found says which. */
-static uint64_t *locate(const fm_block_table *table, fm_bucket *bucket, uint64_t key, bool *found,
-                        size_t *index)
+static uint64_t *slot_locate(const fm_block_table *table, fm_bucket *bucket, uint64_t key, bool *found,
+                             size_t *index)
 {
     for (;; bucket = next_bucket(table, bucket)) {
         for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
@@ -109,7 +109,7 @@ uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint
         table->used++;
         return &home->position[taken];
     }
-    uint64_t *slot = locate(table, next_bucket(table, home), key, &found, &index);
+    uint64_t *slot = slot_locate(table, next_bucket(table, home), key, &found, &index);
     table->used += !found;
     return slot;
 }
@@ -134,7 +134,7 @@ uint64_t fm_block_table_find_time(const fm_block_table *table, uint64_t key)
 {
     bool found;
     size_t index;
-    (void)locate(table, fm_block_home(table, key), key, &found, &index);
+    (void)slot_locate(table, fm_block_home(table, key), key, &found, &index);
     return table->times[index];
 }
 
@@ -142,7 +142,7 @@ size_t fm_block_table_exchange_slot(fm_block_table *table, uint64_t key, uint64_
 {
     bool found;
     size_t index;
-    uint64_t *slot = locate(table, fm_block_home(table, key), key, &found, &index);
+    uint64_t *slot = slot_locate(table, fm_block_home(table, key), key, &found, &index);
     *old = *slot;
     *slot = position;
     table->used += !found;
@@ -189,7 +189,7 @@ static void filter_buckets(fm_block_table *table, uint64_t from, uint64_t to, fm
 }
 
 /* Both arrays with room for so many buckets; where that fails, they are as they were. */
-static fm_status resize(fm_block_table *table, uint64_t bucket_count, fm_error *error)
+static fm_status table_resize(fm_block_table *table, uint64_t bucket_count, fm_error *error)
 {
     const uint64_t held = table->bucket_count * sizeof(fm_bucket), bytes = bucket_count * sizeof(fm_bucket);
     fm_bucket *buckets = fm_pages_resize(table->buckets, held, bytes);
@@ -210,7 +210,7 @@ static fm_status resize(fm_block_table *table, uint64_t bucket_count, fm_error *
 }
 
 /* Buckets [from, *prepared) will be filled now. */
-static void prepare(const fm_block_table *table, uint64_t from, uint64_t *prepared)
+static void buckets_prepare(const fm_block_table *table, uint64_t from, uint64_t *prepared)
 {
     if (from >= *prepared) return;
     fm_pages_prepare(table->buckets, from * sizeof(fm_bucket), *prepared * sizeof(fm_bucket));
@@ -232,7 +232,7 @@ static inline size_t put_new(fm_block_table *table, fm_bucket *home, uint64_t ke
     size_t index;
     bool found;
     if (taken == FM_BUCKET_SLOTS) {
-        *locate(table, next_bucket(table, home), key, &found, &index) = position;
+        *slot_locate(table, next_bucket(table, home), key, &found, &index) = position;
         return index;
     }
     home->key[taken] = key;
@@ -253,14 +253,14 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
     const uint64_t old_count = table->bucket_count, count = buckets_for(table, more);
     if (count > UINT32_MAX)
         return fm_fail(error, FM_E_LIMIT, NULL, "the block table is at its limit of 2^32 buckets");
-    fm_status status = resize(table, count, error);
+    fm_status status = table_resize(table, count, error);
     if (status != FM_OK) return status;
     const uint64_t used = table->used;
     uint64_t prepared = count, torn = 0;
     for (uint64_t i = old_count; i-- > 0;) {
         if (i % PREPARE_STEP == 0 || i + 1 == old_count) {
             const uint64_t from = (i > PREPARE_STEP ? i - PREPARE_STEP : 0) * count / old_count;
-            prepare(table, from > old_count ? from : old_count, &prepared);
+            buckets_prepare(table, from > old_count ? from : old_count, &prepared);
         }
         const fm_bucket copy = table->buckets[i];
         memset(&table->buckets[i], 0, sizeof copy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_option.c - see engine_option.h. Every message names the engine and the option. */
+/* engine_option.c - options of single engines (engine.h). Every message names the engine and the option. */
 #define _GNU_SOURCE
-#include "engine/engine_option.h"
+#include "engine/engine.h"
 
 #include "base/error.h"
 
@@ -132,7 +132,7 @@ double fm_own_real(const fm_option_value *values, const fm_engine_option *table,
 
 /* ---- the text ---- */
 
-static size_t find(const fm_engine_option *table, const char *name)
+static size_t option_find(const fm_engine_option *table, const char *name)
 {
     size_t index = 0;
     while (table && table[index].name && strcmp(table[index].name, name) != 0) index++;
@@ -188,7 +188,7 @@ static fm_status parse_item(const char *engine, const fm_engine_option *table, c
 {
     char *value = item;
     const char *name = strsep(&value, "=");
-    const size_t index = find(table, name);
+    const size_t index = option_find(table, name);
     if (index == SIZE_MAX) return fail_unknown(engine, table, name, error);
     const fm_engine_option *option = &table[index];
     const char *text = !value && option->type == FM_OPTION_FLAG ? "yes" : value;
@@ -202,10 +202,10 @@ static fm_status check_together(const char *engine, const fm_engine_option *tabl
 {
     for (size_t i = 0; table && table[i].name; i++) {
         if (!values[i].given) continue;
-        if (table[i].excludes && values[find(table, table[i].excludes)].given)
+        if (table[i].excludes && values[option_find(table, table[i].excludes)].given)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "engine %s: %s and %s: one of them, not both", engine,
                            table[i].excludes, table[i].name);
-        if (table[i].needs && !values[find(table, table[i].needs)].given)
+        if (table[i].needs && !values[option_find(table, table[i].needs)].given)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "engine %s: %s goes with %s only", engine,
                            table[i].name, table[i].needs);
     }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seen_set.c - see seen_set.h.
+ * seen_set.c - which blocks were ever touched (engine_tables.h).
  *
  * Open addressing with linear probing over 8-byte keys, at most three quarters full. 0 marks an empty
  * slot; whether the key 0 itself is in the set is a flag beside the table. Nothing is ever removed.
  * Times, where asked for, are a second array of the same shape behind the keys, in the same pages.
  *
- * Growth allocates the doubled table beside the old one: the set is bounded (seen_set.h), so this
+ * Growth allocates the doubled table beside the old one: the set is bounded (engine_tables.h), so this
  * passing half as much again is bounded too.
  */
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include "base/memory.h"
 
@@ -41,7 +41,7 @@ static uint64_t bytes_of(const fm_seen_set *set, unsigned bits)
 }
 
 /* A folded 128-bit product of two seeded factors: without the seed nobody can choose keys that meet. */
-static uint64_t home(const fm_seen_set *set, uint64_t key, unsigned bits)
+static uint64_t set_home(const fm_seen_set *set, uint64_t key, unsigned bits)
 {
     __uint128_t product = (__uint128_t)(key ^ set->seed_add) * set->seed_multiply;
     uint64_t folded = (uint64_t)product ^ (uint64_t)(product >> 64);
@@ -49,15 +49,15 @@ static uint64_t home(const fm_seen_set *set, uint64_t key, unsigned bits)
 }
 
 /* The slot that holds key (not 0), or the empty one where it belongs. */
-static uint64_t find(const fm_seen_set *set, const uint64_t *keys, unsigned bits, uint64_t key)
+static uint64_t set_find(const fm_seen_set *set, const uint64_t *keys, unsigned bits, uint64_t key)
 {
     uint64_t mask = slots_of(bits) - 1;
-    uint64_t slot = home(set, key, bits);
+    uint64_t slot = set_home(set, key, bits);
     while (keys[slot] && keys[slot] != key) slot = (slot + 1) & mask;
     return slot;
 }
 
-static uint64_t mixed(uint64_t value)
+static uint64_t set_mixed(uint64_t value)
 {
     value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
@@ -71,8 +71,8 @@ fm_seen_set *fm_seen_set_create(uint64_t limit, uint64_t seed, bool with_times)
     set->limit = limit;
     set->with_times = with_times;
     set->bits = FIRST_BITS;
-    set->seed_add = mixed(seed + UINT64_C(0x9E3779B97F4A7C15));
-    set->seed_multiply = mixed(seed + UINT64_C(0x3C6EF372FE94F82A)) | 1;
+    set->seed_add = set_mixed(seed + UINT64_C(0x9E3779B97F4A7C15));
+    set->seed_multiply = set_mixed(seed + UINT64_C(0x3C6EF372FE94F82A)) | 1;
     set->keys = fm_pages_allocate(bytes_of(set, set->bits));
     if (!set->keys) {
         free(set);
@@ -111,7 +111,7 @@ static bool grow_to(fm_seen_set *set, unsigned bits)
     uint64_t *times = set->with_times ? keys + slots_of(bits) : NULL;
     for (uint64_t old = 0; old < slots_of(set->bits); old++) {
         if (!set->keys[old]) continue;
-        uint64_t slot = find(set, keys, bits, set->keys[old]);
+        uint64_t slot = set_find(set, keys, bits, set->keys[old]);
         keys[slot] = set->keys[old];
         if (times) times[slot] = set->times[old];
     }
@@ -129,7 +129,7 @@ static uint64_t look_up(const fm_seen_set *set, uint64_t key, bool *known)
 {
     *known = set->zero_known;
     if (key == 0) return 0;
-    const uint64_t slot = find(set, set->keys, set->bits, key);
+    const uint64_t slot = set_find(set, set->keys, set->bits, key);
     *known = set->keys[slot] != 0;
     return slot;
 }
@@ -141,7 +141,7 @@ static uint64_t time_of(const fm_seen_set *set, uint64_t key, uint64_t slot)
 }
 
 /* Remembers a key that is not there and belongs into this slot, which changes where the set grows. */
-static fm_seen add(fm_seen_set *set, uint64_t key, uint64_t *slot, uint64_t budget)
+static fm_seen set_add(fm_seen_set *set, uint64_t key, uint64_t *slot, uint64_t budget)
 {
     if (fm_seen_set_memory_next(set) > budget) {
         give_up(set);
@@ -149,7 +149,7 @@ static fm_seen add(fm_seen_set *set, uint64_t key, uint64_t *slot, uint64_t budg
     }
     if (is_full(set)) {
         if (!grow_to(set, set->bits + 1)) return FM_SEEN_NO_MEMORY;
-        if (key) *slot = find(set, set->keys, set->bits, key);
+        if (key) *slot = set_find(set, set->keys, set->bits, key);
     }
     if (key)
         set->keys[*slot] = key;
@@ -172,7 +172,7 @@ fm_seen fm_seen_set_insert(fm_seen_set *set, uint64_t key, uint64_t budget, uint
         give_up(set);
         return FM_SEEN_GIVEN_UP;
     }
-    const fm_seen added = add(set, key, &slot, budget);
+    const fm_seen added = set_add(set, key, &slot, budget);
     set->count += added == FM_SEEN_NEW;
     return added;
 }
@@ -186,12 +186,12 @@ fm_seen fm_seen_set_meet(fm_seen_set *set)
 }
 
 /* Remembers a key that was met. */
-static fm_seen keep(fm_seen_set *set, uint64_t key, uint64_t budget)
+static fm_seen set_keep(fm_seen_set *set, uint64_t key, uint64_t budget)
 {
     bool known;
     if (set->given_up) return FM_SEEN_GIVEN_UP;
     uint64_t slot = look_up(set, key, &known);
-    return known ? FM_SEEN_KNOWN : add(set, key, &slot, budget);
+    return known ? FM_SEEN_KNOWN : set_add(set, key, &slot, budget);
 }
 
 bool fm_seen_set_keep_table(fm_seen_set *set, const fm_block_table *table, uint64_t budget)
@@ -208,14 +208,14 @@ bool fm_seen_set_keep_table(fm_seen_set *set, const fm_block_table *table, uint6
         for (int slot = 0; i + AHEAD < table->bucket_count && slot < FM_BUCKET_SLOTS; slot++)
             fm_seen_set_prefetch(set, buckets[i + AHEAD].key[slot]);
         for (int slot = 0; slot < FM_BUCKET_SLOTS && buckets[i].position[slot]; slot++)
-            if (keep(set, buckets[i].key[slot], budget) == FM_SEEN_NO_MEMORY) return false;
+            if (set_keep(set, buckets[i].key[slot], budget) == FM_SEEN_NO_MEMORY) return false;
     }
     return true;
 }
 
 void fm_seen_set_prefetch(const fm_seen_set *set, uint64_t key)
 {
-    if (!set->given_up) __builtin_prefetch(set->keys + home(set, key, set->bits));
+    if (!set->given_up) __builtin_prefetch(set->keys + set_home(set, key, set->bits));
 }
 
 void fm_seen_set_empty(fm_seen_set *set)
@@ -238,9 +238,10 @@ bool fm_seen_set_absorb(fm_seen_set *set, const fm_seen_set *other)
         fm_seen_set_give_up(set, other->count);
         return true;
     }
-    if (other->zero_known && keep(set, 0, UINT64_MAX) == FM_SEEN_NO_MEMORY) return false;
+    if (other->zero_known && set_keep(set, 0, UINT64_MAX) == FM_SEEN_NO_MEMORY) return false;
     for (uint64_t slot = 0; slot < slots_of(other->bits); slot++)
-        if (other->keys[slot] && keep(set, other->keys[slot], UINT64_MAX) == FM_SEEN_NO_MEMORY) return false;
+        if (other->keys[slot] && set_keep(set, other->keys[slot], UINT64_MAX) == FM_SEEN_NO_MEMORY)
+            return false;
     set->count += other->count;
     return true;
 }
@@ -258,7 +259,7 @@ void fm_seen_set_store_time(fm_seen_set *set, uint64_t key, uint64_t time)
         set->zero_time = time;
         return;
     }
-    uint64_t slot = find(set, set->keys, set->bits, key);
+    uint64_t slot = set_find(set, set->keys, set->bits, key);
     if (set->keys[slot]) set->times[slot] = time;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tally.c - see tally.h. */
-#include "engine/tally.h"
-
+/* tally.c - distances counted into bins, and the profile that they make. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/engine.h"
+#include "profile/laws.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ fm_status fm_tally_reserve(fm_tally *tally, uint64_t end, fm_error *error)
                        tally->max_memory, capacity * (uint64_t)sizeof(uint64_t));
     uint64_t *grown =
         fm_pages_resize(tally->counts, tally->capacity * sizeof(uint64_t), capacity * sizeof(uint64_t));
-    if (!grown) return fm_fail_memory(error, capacity * sizeof(uint64_t), "the histogram of single distances");
+    if (!grown)
+        return fm_fail_memory(error, capacity * sizeof(uint64_t), "the histogram of single distances");
     tally->counts = grown;
     tally->capacity = capacity;
     return FM_OK;
@@ -110,5 +111,34 @@ fm_status fm_tally_histogram(const fm_tally *tally, uint64_t bound, fm_histogram
         if (bound && bin->hi >= bound) bin->hi = bound - 1;
         bin->count = tally->counts[i];
     }
+    return FM_OK;
+}
+
+fm_status fm_tally_profile(const fm_tally *tally, const fm_tally_origin *origin, fm_profile **profile,
+                           fm_error *error)
+{
+    fm_profile *made;
+    *profile = NULL;
+    fm_status status = fm_profile_create(&made, error);
+    if (status != FM_OK) return status;
+    free(made->engine);
+    made->engine = strdup(origin->engine);
+    if (!made->engine) status = fm_fail_memory(error, strlen(origin->engine) + 1, "the profile");
+    made->exact = origin->exact;
+    made->granularity = origin->granularity;
+    made->references = tally->total + tally->cold + tally->beyond;
+    made->distinct = origin->distinct;
+    made->cold = tally->cold;
+    made->bound = origin->bound;
+    made->beyond = tally->beyond;
+    made->cold_known = origin->cold_known;
+    made->bins = tally->bins;
+    if (status == FM_OK) status = fm_tally_histogram(tally, origin->bound, &made->distances, error);
+    if (status == FM_OK) status = fm_profile_made(made, FM_LAWS_WHOLE, NULL, error);
+    if (status != FM_OK) {
+        fm_profile_destroy(made);
+        return status;
+    }
+    *profile = made;
     return FM_OK;
 }

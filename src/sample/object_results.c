@@ -15,9 +15,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/object_map_state.h"
-#include "profile/attribution/attribution_grow.h"
-#include "profile/range_counts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,9 +37,9 @@ typedef struct result {
     const fm_sampled_code *code;
     const fm_estimate *estimate;
     fm_attribution *attribution;
+    const fm_described *at; /* the code */
     const uint32_t *map;
     size_t map_count;
-    uint32_t unknown_site;
     use_row *rows;
     size_t row_count, row_capacity;
     code_share *shares; /* by code */
@@ -50,10 +47,9 @@ typedef struct result {
     uint32_t *places;                   /* of objects, in the attribution; FM_NONE: not there */
     double *stood_in;                   /* uses of each object that are inferred */
     double late, unknown, unknown_heap; /* the last: of `unknown` */
-    size_t first_module, first_path;
 } result;
 
-static fm_status no_memory(fm_error *error)
+static fm_status no_object_memory(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for the account of data objects");
 }
@@ -80,7 +76,7 @@ static fm_status add_row(result *of, use_row row, fm_error *error)
 {
     if (!(row.count > 0)) return FM_OK;
     if (fm_array_reserve((void **)&of->rows, &of->row_capacity, of->row_count + 1, sizeof row) != 0)
-        return no_memory(error);
+        return no_object_memory(error);
     of->rows[of->row_count++] = row;
     of->late += row.count;
     if (is_unknown(of, row.object)) of->unknown += row.count;
@@ -101,7 +97,7 @@ static fm_status list_shares(result *of, fm_error *error)
 {
     const size_t tags = of->code->tags.count;
     of->shares = fm_calloc(tags + 1, sizeof *of->shares);
-    if (!of->shares) return no_memory(error);
+    if (!of->shares) return no_object_memory(error);
     for (uint32_t tag = 1; tag <= tags; tag++) {
         const uint32_t object = fm_sampled_code_object(of->code, tag);
         const double weight = weight_of(of->objects, object), uses = (double)of->code->uses[tag - 1];
@@ -172,7 +168,7 @@ static fm_status list_rows(result *of, fm_error *error)
         if (!code) code = fm_sampled_code_instruction(of->code, raw->reuse);
         status = take_row(of,
                           (use_row){.object = fm_sampled_code_object(of->code, raw->reuse),
-                                    .site = site == FM_NONE ? of->unknown_site : site,
+                                    .site = site,
                                     .range = raw->range,
                                     .code = code,
                                     .count = (double)raw->count},
@@ -184,11 +180,10 @@ static fm_status list_rows(result *of, fm_error *error)
     const double share = never > cold ? cold / never : 1;
     for (size_t i = 0; i < estimate->group_count && status == FM_OK; i++) {
         const fm_group_estimate *group = &estimate->groups[i];
-        const uint32_t objects = (uint32_t)of->objects->count, sites = (uint32_t)of->code->sites.count;
-        use_row row = {.object = group->group,
-                       .site = of->unknown_site,
-                       .range = FM_RANGE_COLD,
-                       .count = group->never * share};
+        const uint32_t objects = (uint32_t)of->objects->count,
+                       sites = (uint32_t)of->code->program.sites.count;
+        use_row row = {
+            .object = group->group, .site = FM_NONE, .range = FM_RANGE_COLD, .count = group->never * share};
         if (group->group > objects) { /* fm_sampled_objects_group */
             const bool heap = group->group - objects > sites;
             row.object = heap ? of->objects->unknown_heap : 0;
@@ -198,7 +193,7 @@ static fm_status list_rows(result *of, fm_error *error)
         status = take_row(of, row, error);
     }
     /* What no observation shows has no object either. */
-    const use_row rest = {.site = of->unknown_site, .range = FM_RANGE_COLD, .count = cold - told};
+    const use_row rest = {.site = FM_NONE, .range = FM_RANGE_COLD, .count = cold - told};
     return status == FM_OK ? add_row(of, rest, error) : status;
 }
 
@@ -207,49 +202,22 @@ uint32_t fm_sampled_objects_group(const fm_sampled_objects *objects, const fm_sa
 {
     const uint32_t object = fm_sampled_code_object(code, tag);
     if (!fm_sampled_object_is_unknown(objects, object)) return object;
-    return (uint32_t)objects->count + (object ? (uint32_t)code->sites.count : 0) +
+    return (uint32_t)objects->count + (object ? (uint32_t)code->program.sites.count : 0) +
            fm_sampled_code_instruction(code, tag);
 }
 
 /* ---- objects ---- */
 
-static fm_object object_at(const result *of, uint32_t object)
-{
-    if (object == 0) return (fm_object){.kind = FM_OBJECT_OTHER, .module = FM_NONE, .allocation = FM_NONE};
-    const fm_sampled_object *from = &of->objects->objects[object - 1];
-    fm_object made = {.kind = from->kind, .module = FM_NONE, .allocation = FM_NONE};
-    switch (from->kind) {
-    case FM_OBJECT_GLOBAL:
-    case FM_OBJECT_THREAD_LOCAL:
-        made.address = from->name ? from->address : 0;
-        made.size = from->size;
-        made.name = from->name ? fm_attribution_intern(of->attribution, from->name) : NULL;
-        /* fallthrough */
-    case FM_OBJECT_MODULE:
-        made.module = (uint32_t)(of->first_module + from->number);
-        break;
-    case FM_OBJECT_HEAP:
-        if (from->number) made.allocation = (uint32_t)(of->first_path + from->number - 1);
-        break;
-    case FM_OBJECT_STACK:
-        made.thread = from->number;
-        break;
-    default:
-        break;
-    }
-    return made;
-}
-
 static bool same_object(const result *of, uint32_t a, uint32_t b)
 {
     const fm_sampled_object *x = &of->objects->objects[a - 1], *y = &of->objects->objects[b - 1];
-    return x->kind == y->kind && x->number == y->number;
+    return x->is.kind == y->is.kind && x->is.number == y->is.number;
 }
 
 /* Blocks of one place that were told for different reasons are one object. */
-static void count_allocations(const result *of, uint32_t object, fm_object *made)
+static void count_allocations(const result *of, const fm_counted_object *from, fm_object *made)
 {
-    const fm_sampled_object *from = &of->objects->objects[object - 1];
+    made->allocation = fm_described_path(of->at->calls, from->number);
     for (size_t i = 0; i < of->objects->contexts.count; i++)
         if (of->objects->contexts.entries[i].a == from->number) {
             made->blocks += of->objects->allocations[i].blocks;
@@ -257,34 +225,39 @@ static void count_allocations(const result *of, uint32_t object, fm_object *made
         }
 }
 
+static fm_status describe_object(const result *of, const fm_counted_object *what, fm_object *made,
+                                 fm_error *error)
+{
+    if (what->kind == FM_OBJECT_HEAP) count_allocations(of, what, made);
+    return fm_counted_object_describe(what, of->at->modules, of->attribution, made, error);
+}
+
+/* Those that are used, each once. */
 static fm_status add_objects(result *of, fm_error *error)
 {
     const size_t all = of->objects->count + 1, before = of->attribution->object_count;
-    bool *used = fm_calloc(all, sizeof *used);
+    size_t count = 0;
     of->places = fm_calloc(all, sizeof *of->places);
-    fm_object *made =
-        fm_attribution_grow(of->attribution, of->attribution->objects, before, all, sizeof *made);
-    if (!used || !of->places || !made) {
-        free(used);
-        return no_memory(error);
-    }
-    for (size_t i = 0; i < of->row_count; i++) used[of->rows[i].object] |= of->rows[i].count > 0;
-    size_t count = before;
+    if (!of->places) return no_object_memory(error);
+    for (size_t i = 0; i < of->row_count; i++) of->places[of->rows[i].object] |= of->rows[i].count > 0;
     for (uint32_t object = 0; object < all; object++) {
+        const bool used = of->places[object];
+        const bool heap = object > 0 && of->objects->objects[object - 1].is.kind == FM_OBJECT_HEAP;
         of->places[object] = FM_NONE;
-        const bool heap = object > 0 && of->objects->objects[object - 1].kind == FM_OBJECT_HEAP;
-        for (uint32_t k = 1; heap && used[object] && k < object && of->places[object] == FM_NONE; k++)
-            if (used[k] && same_object(of, k, object)) of->places[object] = of->places[k];
-        if (!used[object] || of->places[object] != FM_NONE) continue;
-        of->places[object] = (uint32_t)count;
-        made[count] = object_at(of, object);
-        if (made[count].kind == FM_OBJECT_HEAP) count_allocations(of, object, &made[count]);
-        count++;
+        for (uint32_t k = 1; heap && used && k < object && of->places[object] == FM_NONE; k++)
+            if (of->places[k] != FM_NONE && same_object(of, k, object)) of->places[object] = of->places[k];
+        if (used && of->places[object] == FM_NONE) of->places[object] = (uint32_t)(before + count++);
     }
-    of->attribution->objects = made;
-    of->attribution->object_count = count;
-    free(used);
-    return FM_OK;
+    fm_object *made = fm_making_objects(of->attribution, count, error);
+    fm_status status = made ? FM_OK : FM_E_NOMEM;
+    size_t next = before;
+    for (uint32_t object = 0; object < all && status == FM_OK; object++) {
+        if (of->places[object] != next) continue; /* not there, or another's */
+        if (object > 0) status = describe_object(of, &of->objects->objects[object - 1].is, made, error);
+        made++;
+        next++;
+    }
+    return status;
 }
 
 static uint64_t combined(uint64_t error, double other)
@@ -330,10 +303,10 @@ static void add_errors(const result *of)
     }
 }
 
-static fm_status add_uses(result *of, fm_error *error)
+static fm_status add_uses(const result *of, fm_error *error)
 {
-    fm_range_counts counts = {0};
-    fm_status status = FM_OK;
+    fm_making_uses uses;
+    fm_status status = fm_making_uses_begin(&uses, of->attribution, error);
     double running = 0;
     uint64_t given = 0;
     for (size_t i = 0; i < of->row_count && status == FM_OK; i++) {
@@ -341,32 +314,28 @@ static fm_status add_uses(result *of, fm_error *error)
         running += row->count; /* each is what the running sum, rounded, grows by */
         const uint64_t upto = (uint64_t)llround(running);
         if (upto > given)
-            status = fm_range_counts_add(
-                &counts, (fm_range_count){of->places[row->object], row->site, row->range, upto - given},
-                error);
+            status = fm_making_uses_add(&uses, of->places[row->object], row->site, row->range, upto - given,
+                                        error);
         given = upto;
     }
-    if (status == FM_OK) status = fm_range_counts_to_uses(&counts, of->attribution, error);
-    fm_range_counts_clear(&counts);
-    return status;
+    return fm_making_uses_end(&uses, status, error);
 }
 
 fm_status fm_sampled_objects_describe(const fm_sampled_objects *objects, const fm_sampled_code *code,
-                                      const fm_estimate *estimate, const uint32_t *map, size_t map_count,
-                                      fm_attribution *attribution, double *known, fm_error *error)
+                                      const fm_described *at, const fm_estimate *estimate,
+                                      const uint32_t *map, size_t map_count, fm_attribution *attribution,
+                                      double *known, fm_error *error)
 {
     result of = {.objects = objects,
                  .code = code,
                  .estimate = estimate,
                  .attribution = attribution,
+                 .at = at,
                  .map = map,
-                 .map_count = map_count,
-                 .first_module = attribution->module_count - code->file_count,
-                 .first_path = attribution->path_count - code->paths.count};
+                 .map_count = map_count};
     *known = 0;
     of.stood_in = fm_calloc(objects->count + 1, sizeof *of.stood_in);
-    fm_status status =
-        of.stood_in ? fm_object_unknown_site(attribution, &of.unknown_site, error) : no_memory(error);
+    fm_status status = of.stood_in ? FM_OK : no_object_memory(error);
     if (status == FM_OK) status = list_shares(&of, error);
     if (status == FM_OK) status = list_rows(&of, error);
     if (status == FM_OK) status = add_objects(&of, error);

@@ -38,7 +38,8 @@ static fm_status find_tag(fm_sampled_thread *thread, fm_sample_context *context,
     }
     if (status == FM_OK && context->function) {
         bool inside = false;
-        status = fm_function_filter_inside(context->function, context->code, site, path, &inside, error);
+        status =
+            fm_function_filter_inside(context->function, &context->code->program, site, path, &inside, error);
         seen->outside = !inside;
         seen->unknown = !inside && !use->stack_bytes; /* there was no room for its stack */
         if (status != FM_OK || !inside) return status;

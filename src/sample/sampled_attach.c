@@ -200,10 +200,10 @@ fm_status fm_sampled_attach_begin(fm_sampled_run *run, fm_error *error)
     if (status == FM_OK) status = with_tracee(self, begin, error);
     if (status != FM_OK || !run->options.function) return status;
     fm_sampled_maps maps = {0}; /* of which only the files are kept */
-    run->function.name = run->options.function;
+    run->code.program.function = run->options.function;
     status = fm_sampled_maps_read(&maps, &run->code, run->options.pid, error);
     fm_sampled_maps_free(&maps);
-    return status == FM_OK ? fm_function_filter_prepare(&run->function, &run->code, error) : status;
+    return status == FM_OK ? fm_function_filter_prepare(&run->function, &run->code.program, error) : status;
 }
 
 /* ---- entering ---- */

@@ -1,47 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampled_code.h - which code an address of a sampled process is: its files and where they lie (/proc), and
- * the places in them that make references (sites), the calls that led there (paths), and what observations
- * name by one number, the tag: a site, reached on a path, that used an object.
+ * sampled_code.h - which code an address of a sampled process is (program/program.h): where its files lie
+ * now, by /proc; and what observations name by one number, the tag: a site, reached on a path, that used an
+ * object.
  */
 #ifndef FATHOM_SAMPLE_SAMPLED_CODE_H
 #define FATHOM_SAMPLE_SAMPLED_CODE_H
 
-#include "collect/intern_table.h"
-#include "symbols/symbols.h"
-#include "symbols/unwind.h"
+#include "program/program.h"
 
 #include <fathom/attribution.h>
-
-/* A stretch of a process's memory that is a file's. */
-typedef struct fm_sampled_map {
-    uint64_t from, to;
-    uint64_t bias; /* address in memory - address in the file */
-    uint32_t file; /* index */
-    bool whole;    /* it is data, whatever it contains */
-} fm_sampled_map;
 
 /* Those with code, and the data of these files: what is initialised, and what is not. Files that have no code
  * are data as a whole. */
 typedef struct fm_sampled_maps {
-    fm_sampled_map *maps; /* ascending */
-    size_t count, capacity;
-    fm_sampled_map *data;
-    size_t data_count, data_capacity, data_files;
+    fm_code_maps code, data;
+    size_t data_files;
     uint64_t heap_from, heap_to; /* what the kernel calls the heap; 0: there is none */
     uint32_t reading;            /* how often they were read */
 } fm_sampled_maps;
-
-typedef struct fm_sampled_file {
-    char *path;
-    char *called; /* the link to it by which the program was started; NULL: none */
-    char build_id[FM_BUILD_ID_TEXT];
-    uint64_t bias;
-    uint64_t local_bytes, local_align; /* thread-local storage; 0: none */
-    bool ours; /* the library that takes the samples: what it does itself is not the program's */
-    bool unwinder_sought;
-    fm_unwinder *unwinder; /* NULL: cannot be had, or was not needed yet */
-} fm_sampled_file;
 
 /* The code of a process. */
 typedef struct fm_sample_code_of {
@@ -56,30 +33,22 @@ typedef struct fm_sample_code_of {
     } recent[4096];
 } fm_sample_code_of;
 
-/* Of all processes. Numbers of all these are from 1 on: index + 1. */
+/* Of all processes. Numbers of all these are from 1 on: index + 1. Paths are nodes of the program's calls. */
 typedef struct fm_sampled_code {
-    fm_sampled_file *files;
-    size_t file_count, file_capacity;
-    fm_intern_table sites;  /* address in the file; file + 1 (0: none) */
-    fm_intern_table paths;  /* site of the call; the path before it (0: outermost) */
-    fm_intern_table places; /* site; path (0: not asked for) */
-    fm_intern_table tags;   /* place; object (0: not known) */
-    uint64_t *uses;         /* in bursts, of each tag: [tag - 1] */
+    fm_program program;
+    fm_intern_table tags; /* place; object (0: not known) */
+    uint64_t *uses;       /* in bursts, of each tag: [tag - 1] */
     size_t use_capacity;
 } fm_sampled_code;
-
-/* A file, where it is among these, is shown under the name by which it was started. */
-fm_status fm_sampled_code_call(fm_sampled_code *code, const char *path, const char *called, fm_error *error);
 
 /* Reads where a process's files lie now. What cannot be read leaves *maps as it was. */
 fm_status fm_sampled_maps_read(fm_sampled_maps *maps, fm_sampled_code *code, uint32_t pid, fm_error *error);
 void fm_sampled_maps_free(fm_sampled_maps *maps);
-const fm_sampled_map *fm_sampled_map_at(const fm_sampled_maps *maps, uint64_t address);
 
 /* The mapping with code at an address; it is looked for anew where it is not known. *found NULL: there is
  * none that is a file's. */
 fm_status fm_sampled_code_map(fm_sample_code_of *process, fm_sampled_code *code, uint64_t address,
-                              const fm_sampled_map **found, fm_error *error);
+                              const fm_code_map **found, fm_error *error);
 /* Looks for data anew: something was used that is nobody's. Not often. */
 fm_status fm_sampled_code_look_for_data(fm_sample_code_of *process, fm_sampled_code *code, fm_error *error);
 /* The site of an instruction; 0: there are too many, or no memory. */
@@ -98,10 +67,10 @@ uint32_t fm_sampled_code_object(const fm_sampled_code *code, uint32_t tag);
 static inline uint32_t fm_sampled_code_instruction(const fm_sampled_code *code, uint32_t tag)
 {
     return tag && tag <= code->tags.count
-               ? (uint32_t)code->places.entries[code->tags.entries[tag - 1].a - 1].a
+               ? (uint32_t)code->program.places.entries[code->tags.entries[tag - 1].a - 1].a
                : 0;
 }
-fm_status fm_sampled_code_describe(const fm_sampled_code *code, fm_attribution *attribution,
+fm_status fm_sampled_code_describe(const fm_sampled_code *code, fm_attribution *attribution, fm_described *at,
                                    const uint32_t **map, size_t *map_count, fm_error *error);
 void fm_sampled_code_free(fm_sampled_code *code);
 

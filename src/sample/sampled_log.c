@@ -40,8 +40,8 @@ static fm_status make_room(fm_sampled_thread *thread, fm_error *error)
 
 static bool is_ours(const fm_sampled_code *code, uint32_t site)
 {
-    const uint32_t file = site ? code->sites.entries[site - 1].b : 0;
-    return file && code->files[file - 1].ours;
+    const uint32_t file = site ? code->program.sites.entries[site - 1].b : 0;
+    return file && code->program.files[file - 1].ours;
 }
 
 static inline uint32_t tag_of(fm_known_access *known, fm_sampled_code *code, uint32_t path, uint32_t object)
@@ -118,8 +118,8 @@ static fm_status take_called(log_reader *reader, uint32_t number, const burst_us
     bool counts = !known->ours;
     reading->all += counts;
     if (counts && context->function) {
-        status =
-            fm_function_filter_inside(context->function, context->code, known->site, path, &counts, error);
+        status = fm_function_filter_inside(context->function, &context->code->program, known->site, path,
+                                           &counts, error);
         if (status != FM_OK) return status;
     }
     if (counts) {

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "collect/object_map_state.h"
 #include "process/proc_files.h"
+#include "program/object_map.h"
 #include "sample/sampled_stack.h"
 
 #include <inttypes.h>
@@ -108,8 +108,8 @@ static fm_status path_of(fm_sample_code_of *process, fm_sampled_code *code, cons
     fm_status status =
         fm_sampled_stack_unwind(process, code, told->registers, told->stack, bytes, frames, &count, error);
     for (; first < count && status == FM_OK; first++) {
-        const fm_sampled_map *map = fm_sampled_map_at(&process->maps, frames[first].back);
-        if (!map || !code->files[map->file].ours) break;
+        const fm_code_map *map = fm_code_map_at(&process->maps.code, frames[first].back);
+        if (!map || !code->program.files[map->file].ours) break;
     }
     if (first == count) { /* the stack could not be followed: who called is known all the same */
         first = 0;
@@ -209,7 +209,7 @@ fm_status fm_sampled_memory_settle(fm_sampled_memory_of *memory, double now, fm_
 
 /* ---- files and stacks ---- */
 
-static bool is_among(const fm_sampled_map *maps, size_t count, const fm_sampled_map *map)
+static bool is_among(const fm_code_map *maps, size_t count, const fm_code_map *map)
 {
     for (size_t i = 0; i < count; i++)
         if (maps[i].from == map->from && maps[i].to == map->to && maps[i].file == map->file) return true;
@@ -222,8 +222,8 @@ static fm_status forget_data(fm_sampled_memory_of *memory, const fm_sampled_maps
     size_t kept = 0;
     fm_status status = FM_OK;
     for (size_t i = 0; i < memory->told_count && status == FM_OK; i++) {
-        const fm_sampled_map map = memory->told[i];
-        if (is_among(now->data, now->data_count, &map))
+        const fm_code_map map = memory->told[i];
+        if (is_among(now->data.list, now->data.count, &map))
             memory->told[kept++] = map;
         else
             status = fm_object_map_unmap(memory->map, memory->time, map.from, map.to, error);
@@ -238,14 +238,14 @@ static fm_status tell_data(fm_sampled_memory_of *memory, const fm_sample_code_of
     if (memory->reading == process->maps.reading) return FM_OK;
     memory->reading = process->maps.reading;
     fm_status status = forget_data(memory, &process->maps, error);
-    for (size_t i = 0; i < process->maps.data_count && status == FM_OK; i++) {
-        const fm_sampled_map *map = &process->maps.data[i];
+    for (size_t i = 0; i < process->maps.data.count && status == FM_OK; i++) {
+        const fm_code_map *map = &process->maps.data.list[i];
         if (is_among(memory->told, memory->told_count, map)) continue;
         if (fm_array_reserve((void **)&memory->told, &memory->told_capacity, memory->told_count + 1,
                              sizeof *map) != 0)
             return no_memory(error);
         memory->told[memory->told_count++] = *map;
-        const char *symbols = map->whole ? "" : code->files[map->file].path;
+        const char *symbols = map->whole ? "" : code->program.files[map->file].path;
         status = fm_object_map_module(memory->map, memory->time, map->file, symbols, map->bias, map->from,
                                       map->to, error);
     }
@@ -280,8 +280,8 @@ static uint32_t program_of(uint32_t pid, const fm_sampled_code *code)
 {
     char path[PATH_MAX];
     if (!fm_proc_program(pid, path, sizeof path)) return 0;
-    for (size_t i = 0; i < code->file_count; i++)
-        if (strcmp(code->files[i].path, path) == 0) return (uint32_t)i + 1;
+    for (size_t i = 0; i < code->program.file_count; i++)
+        if (strcmp(code->program.files[i].path, path) == 0) return (uint32_t)i + 1;
     return 0;
 }
 
@@ -294,7 +294,7 @@ static fm_status tell_locals(fm_sampled_memory_of *memory, uint32_t pid, const f
     uint64_t begin = fs_base;
     fm_status status = FM_OK;
     if (memory->program) {
-        const fm_sampled_file *file = &code->files[memory->program - 1];
+        const fm_code_file *file = &code->program.files[memory->program - 1];
         const uint64_t align = file->local_align ? file->local_align : 1;
         begin = fs_base - (file->local_bytes + align - 1) / align * align;
         if (file->local_bytes && begin < fs_base)
@@ -342,7 +342,7 @@ static fm_status add_object(fm_sampled_objects *objects, fm_sampled_object made,
 {
     bool fresh;
     const fm_intern_entry *entry = fm_intern_table_put(
-        &objects->known, made.address, (uint32_t)made.kind << NUMBER_BITS | made.number, &fresh);
+        &objects->known, made.is.address, (uint32_t)made.is.kind << NUMBER_BITS | made.is.number, &fresh);
     if (!entry || fm_array_reserve((void **)&objects->objects, &objects->capacity, objects->known.count,
                                    sizeof *objects->objects) != 0)
         return no_memory(error);
@@ -365,19 +365,14 @@ static fm_status number_of(fm_sampled_memory_of *memory, fm_sampled_objects *obj
     }
     *number = memory->numbers[index];
     if (*number) return FM_OK;
-    const fm_counted_object *from = &memory->map->objects[index];
-    fm_sampled_object made = {.kind = from->kind,
-                              .number = from->number,
-                              .address = from->address,
-                              .size = from->size,
-                              .name = from->name};
-    if (from->kind == FM_OBJECT_HEAP) {
-        const fm_intern_entry *context = &objects->contexts.entries[from->number];
-        made.number = (uint32_t)context->a;
+    fm_sampled_object made = {.is = memory->map->objects[index]};
+    if (made.is.kind == FM_OBJECT_HEAP) {
+        const fm_intern_entry *context = &objects->contexts.entries[made.is.number];
+        made.is.number = (uint32_t)context->a;
         made.level = context->b ? memory->level : 0;
-        made.address = made.level;
+        made.is.address = made.level;
     }
-    if (made.number >> NUMBER_BITS) return FM_OK;
+    if (made.is.number >> NUMBER_BITS) return FM_OK;
     const fm_status status = add_object(objects, made, number, error);
     if (status == FM_OK) memory->numbers[index] = *number;
     return status;
@@ -394,8 +389,8 @@ fm_status fm_sampled_memory_unknown(fm_sampled_memory_of *memory, const fm_sampl
     }
     fm_status status = FM_OK;
     if (!objects->unknown_heap)
-        status =
-            add_object(objects, (fm_sampled_object){.kind = FM_OBJECT_HEAP}, &objects->unknown_heap, error);
+        status = add_object(objects, (fm_sampled_object){.is = {.kind = FM_OBJECT_HEAP}},
+                            &objects->unknown_heap, error);
     *object = objects->unknown_heap;
     return status;
 }

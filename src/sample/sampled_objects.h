@@ -11,20 +11,18 @@
 #ifndef FATHOM_SAMPLE_SAMPLED_OBJECTS_H
 #define FATHOM_SAMPLE_SAMPLED_OBJECTS_H
 
-#include "collect/object_map.h"
+#include "program/object_map.h"
 #include "sample/sample_memory.h"
 #include "sample/sampled_code.h"
 
 #include <fathom/sample.h>
 
-/* What uses are counted for. */
+/* What uses are counted for. Its number is, of data of files, the file; HEAP: the path of the allocation.
+ * Names are those of the map of a process. */
 typedef struct fm_sampled_object {
-    fm_object_kind kind;
-    uint32_t number; /* GLOBAL, MODULE, THREAD_LOCAL: file; HEAP: path of the allocation; STACK: thread */
-    uint32_t level;  /* HEAP: one in 2^level of the blocks is told */
-    uint64_t address, size; /* GLOBAL, THREAD_LOCAL */
-    const char *name;       /* the map's of a process */
-    uint64_t met;           /* HEAP, level above 0: blocks of it that were used in bursts */
+    fm_counted_object is;
+    uint32_t level; /* HEAP: one in 2^level of the blocks is told */
+    uint64_t met;   /* HEAP, level above 0: blocks of it that were used in bursts */
 } fm_sampled_object;
 
 /* What one place allocated, as far as it can be told. */
@@ -57,9 +55,9 @@ typedef struct fm_sampled_memory_of {
     fm_object_map *map;
     uint64_t time; /* of the last that was told */
     uint32_t level;
-    uint32_t reading;     /* of its maps that the map knows */
-    bool nobodys;         /* something was used that no object is known for */
-    fm_sampled_map *told; /* data of files that the map knows */
+    uint32_t reading;  /* of its maps that the map knows */
+    bool nobodys;      /* something was used that no object is known for */
+    fm_code_map *told; /* data of files that the map knows */
     size_t told_count, told_capacity;
     double stacks_next; /* when to look for stacks again, at the earliest */
     uint32_t program;   /* its file + 1; 0: not known */
@@ -117,10 +115,11 @@ static inline bool fm_sampled_object_is_unknown(const fm_sampled_objects *object
 uint32_t fm_sampled_objects_group(const fm_sampled_objects *objects, const fm_sampled_code *code,
                                   uint32_t tag);
 
-/* Adds objects and their uses to an attribution whose last modules and paths are those of the code
- * (fm_sampled_code_describe). *known: share of the late uses whose object is known. */
+/* Adds objects and their uses to an attribution that has the code (fm_sampled_code_describe). *known: share
+ * of the late uses whose object is known. */
 fm_status fm_sampled_objects_describe(const fm_sampled_objects *objects, const fm_sampled_code *code,
-                                      const fm_estimate *estimate, const uint32_t *map, size_t map_count,
-                                      fm_attribution *attribution, double *known, fm_error *error);
+                                      const fm_described *at, const fm_estimate *estimate,
+                                      const uint32_t *map, size_t map_count, fm_attribution *attribution,
+                                      double *known, fm_error *error);
 
 #endif

@@ -331,11 +331,12 @@ fm_status fm_sampled_run_describe(const fm_sampled_run *run, const fm_estimate *
     fm_sampled_run_known found = {.share = 0, .one_in = 1};
     for (size_t i = 0; i < run->process_count; i++)
         found.one_in = fmax(found.one_in, ldexp(1, (int)run->processes[i]->memory.level));
-    fm_status status = fm_sampled_code_describe(&run->code, attribution, map, map_count, error);
+    fm_described at;
+    fm_status status = fm_sampled_code_describe(&run->code, attribution, &at, map, map_count, error);
     if (status == FM_OK)
         status = fm_latencies_describe(&run->context.latencies, attribution, *map, *map_count, error);
     if (status == FM_OK && estimate)
-        status = fm_sampled_objects_describe(&run->objects, &run->code, estimate, *map, *map_count,
+        status = fm_sampled_objects_describe(&run->objects, &run->code, &at, estimate, *map, *map_count,
                                              attribution, &found.share, error);
     if (status == FM_OK && estimate)
         status = fm_estimate_tell_errors(estimate, attribution, *map, *map_count, error);

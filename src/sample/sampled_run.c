@@ -155,7 +155,7 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     run->context.mean_rate = options->mean_rate;
     run->context.with_paths = options->call_paths || options->function;
     run->context.tell_paths = options->call_paths;
-    run->function.name = options->function;
+    run->code.program.function = options->function;
     if (options->function) run->context.function = &run->function;
     run->context.nanoseconds = 1e9 / (double)session->frequency;
     run->context.ceiling = fm_access_ceiling();
@@ -311,11 +311,11 @@ static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
     if (made->program) made->called = fm_process_called(shared.pid, made->program);
     pthread_mutex_lock(&run->code_lock);
     status = fm_sampled_maps_read(&made->code.maps, &run->code, shared.pid, error);
-    if (status == FM_OK && made->called)
-        status = fm_sampled_code_call(&run->code, made->program, made->called, error);
+    if (status == FM_OK && made->called && !fm_program_call(&run->code.program, made->program, made->called))
+        status = fm_fail_memory(error, strlen(made->called), "the program's name");
     /* It waits for its clock meanwhile. */
     if (status == FM_OK && run->context.function && !run->attachment)
-        status = fm_function_filter_prepare(&run->function, &run->code, error);
+        status = fm_function_filter_prepare(&run->function, &run->code.program, error);
     pthread_mutex_unlock(&run->code_lock);
     return status;
 }
@@ -475,7 +475,7 @@ fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, 
             status = fm_sample_drain_end(run, error);
             fm_sampled_note_unseen(run);
             if (status == FM_OK && run->options.function)
-                status = fm_function_filter_check(&run->function, &run->code, error);
+                status = fm_function_filter_check(&run->function, &run->code.program, error);
             return status == FM_OK ? check_region(run, error) : status;
         }
         const double left = until - fm_now();

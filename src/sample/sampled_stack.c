@@ -19,7 +19,7 @@ static bool read_copy(void *context, uint64_t address, uint64_t *value)
     return true;
 }
 
-static fm_unwinder *unwinder_of(fm_sampled_file *file)
+static fm_unwinder *unwinder_of(fm_code_file *file)
 {
     if (!file->unwinder_sought) (void)fm_unwinder_open(&file->unwinder, file->path, NULL);
     file->unwinder_sought = true;
@@ -58,10 +58,10 @@ fm_status fm_sampled_stack_unwind(fm_sample_code_of *process, fm_sampled_code *c
     while (*count < FM_SAMPLED_FRAMES) {
         /* A caller is where it called: the instruction before the one it is returned to. */
         const uint64_t here = at.value[FM_UNWIND_RIP] - (*count > 0);
-        const fm_sampled_map *map;
+        const fm_code_map *map;
         fm_status status = fm_sampled_code_map(process, code, here, &map, error);
         if (status != FM_OK) return status;
-        fm_unwinder *unwinder = map ? unwinder_of(&code->files[map->file]) : NULL;
+        fm_unwinder *unwinder = map ? unwinder_of(&code->program.files[map->file]) : NULL;
         const bool rule = unwinder && fm_unwinder_knows(unwinder, here - map->bias);
         const bool done = rule ? fm_unwinder_step(unwinder, here - map->bias, &at, read_copy, &copy)
                                : step_by_pointer(&at, &copy);

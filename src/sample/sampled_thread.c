@@ -213,8 +213,8 @@ static fm_status take_burst(fm_sampled_thread *thread, fm_sample_context *contex
 static fm_status judge_watch(fm_sample_context *context, fm_seen_watch *watch, bool *known, fm_error *error)
 {
     bool inside = false;
-    fm_status status =
-        fm_function_filter_inside(context->function, context->code, watch->site, watch->path, &inside, error);
+    fm_status status = fm_function_filter_inside(context->function, &context->code->program, watch->site,
+                                                 watch->path, &inside, error);
     if (!inside) watch->is.end = FM_SAMPLE_WATCH_REPLACED;
     *known = inside || watch->is.stack_bytes > 0; /* there may have been no room for the stack */
     return status;

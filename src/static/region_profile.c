@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_profile.c - the profile of a region: tries the methods that give an exact result, in the time
- * allowed, and samples where none does (fathom/static.h).
+ * region_profile.c - the profile of a region (fathom/static.h): the one place that chooses a method.
+ *
+ * Few accesses are walked over, where the caller can do that: nothing is surer. Else the methods that give an
+ * exact result are tried, in the time allowed, and where none does, it is sampled; unless a walk would be
+ * done in the time that is left.
  */
-#include "static/counter/count_exact.h"
-#include "static/counter/counted_profile.h"
-#include "static/oracle/oracle_sample.h"
-#include "static/polyhedra/points.h"
+#include "static/counter/counter.h"
+#include "static/counts/counts.h"
+#include "static/oracle/oracle.h"
+#include "static/polyhedra/polyhedra.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static/region/region.h"
 
@@ -20,16 +23,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WALKED_PER_SECOND = 30000000 }; /* accesses, at least */
+
 typedef struct task {
     const fm_region *region;
     fm_static_options options;
     fm_reference_list list;
-    double began, deadline;
+    double began;
+    fm_placement *placement;
 } task;
 
 /* What a method found. */
 typedef struct finding {
     fm_static_counted counted;
+    fm_profile *walked; /* instead of what was counted, with its pairs */
+    fm_raw_pair *pairs;
+    size_t pair_count;
     bool exact;
     const char *certainty;
     char method[160];
@@ -39,7 +48,6 @@ typedef struct finding {
 
 typedef struct method {
     const char *name, *about;
-    bool exact;
     double share; /* of the time allowed that it may take before the next one is tried */
     fm_status (*find)(const task *of, double deadline, finding *found, fm_error *error);
 } method;
@@ -127,12 +135,31 @@ static fm_status find_reconstructed(const task *of, double deadline, finding *fo
     return status;
 }
 
-static const method methods[] = {
-    {"count", "relations of whole numbers, counted by exact arithmetic: proved", true, 0.5, find_counted},
-    {"reconstruct", "polynomials through single accesses, checked by others", true, 0.9, find_reconstructed},
-    {"sample", "some accesses, drawn at random, each worked out exactly", false, 1, find_sampled},
+static fm_status find_walked(const task *of, double deadline, finding *found, fm_error *error)
+{
+    fm_status status = of->options.walk(of->options.walk_context, deadline - fm_now(), &found->walked,
+                                        &found->pairs, &found->pair_count, error);
+    if (status == FM_E_LIMIT)
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "working all accesses off takes longer than the %g s that are allowed",
+                       of->options.limit_seconds);
+    if (status != FM_OK) return status;
+    found->exact = true;
+    found->certainty = "exact";
+    snprintf(found->method, sizeof found->method, "every access worked out, one after the other");
+    free(found->walked->engine);
+    found->walked->engine = strdup("static");
+    return found->walked->engine ? FM_OK : fm_fail_memory(error, sizeof "static", "a profile");
+}
+
+enum { WALK, COUNT, RECONSTRUCT, SAMPLE, METHODS };
+static const method methods[METHODS] = {
+    [WALK] = {"walk", "every access, one after the other", 1, find_walked},
+    [COUNT] = {"count", "relations of whole numbers, counted by exact arithmetic: proved", 0.5, find_counted},
+    [RECONSTRUCT] = {"reconstruct", "polynomials through single accesses, checked by others", 0.9,
+                     find_reconstructed},
+    [SAMPLE] = {"sample", "some accesses, drawn at random, each worked out exactly", 1, find_sampled},
 };
-enum { METHODS = sizeof methods / sizeof methods[0] };
 
 const char *fm_static_method_at(size_t index, const char **about)
 {
@@ -176,26 +203,30 @@ static fm_status describe_band(const finding *found, fm_profile *profile, fm_err
     return FM_OK;
 }
 
-static fm_status describe(const task *of, const finding *found, fm_profile *profile, fm_error *error)
+/* Which lines re-use data too late; the pairs go to the caller, where it wants them. */
+static fm_status attribute_pairs(const task *of, finding *found, fm_profile *profile, fm_error *error)
+{
+    const fm_static_options *options = &of->options;
+    fm_status status = FM_OK;
+    if (!found->pairs)
+        status = fm_counted_pairs(&found->counted, options->edges, options->edge_count, &found->pairs,
+                                  &found->pair_count, error);
+    if (status == FM_OK)
+        status = fm_region_attribute(of->region, found->pairs, found->pair_count, options->edges,
+                                     options->edge_count, options->late_from, &profile->attribution, error);
+    if (status != FM_OK || !options->pairs) return status;
+    *options->pairs = found->pairs;
+    *options->pair_count = found->pair_count;
+    found->pairs = NULL;
+    return FM_OK;
+}
+
+static fm_status describe_profile(const task *of, finding *found, fm_profile *profile, fm_error *error)
 {
     const fm_static_options *options = &of->options;
     fm_status status = FM_OK;
     profile->exact = found->exact;
-    if (options->edges) {
-        fm_raw_pair *pairs = NULL;
-        size_t count;
-        status =
-            fm_counted_pairs(&found->counted, options->edges, options->edge_count, &pairs, &count, error);
-        if (status == FM_OK)
-            status = fm_region_attribute(of->region, pairs, count, options->edges, options->edge_count,
-                                         options->late_from, &profile->attribution, error);
-        if (status == FM_OK && options->pairs) {
-            *options->pairs = pairs;
-            *options->pair_count = count;
-        } else {
-            free(pairs);
-        }
-    }
+    if (options->edges) status = attribute_pairs(of, found, profile, error);
     if (status == FM_OK && !found->exact) status = describe_band(found, profile, error);
     if (status != FM_OK) return status;
     fm_kernel *kernel = profile->kernel = fm_calloc(1, sizeof *kernel);
@@ -221,25 +252,71 @@ static fm_status give_up(const task *of, fm_error *error)
                    of->options.limit_seconds, reason);
 }
 
-/* The methods one after the other. The last one has half of the time again, and two seconds: it should be
- * able to answer. */
-static fm_status find(const task *of, finding *found, fm_error *error)
+/* What all methods but the walk work with. */
+static fm_status find_references(task *of, fm_error *error)
 {
-    const char *wanted = of->options.method;
-    fm_status status = FM_E_LIMIT;
-    for (size_t i = 0; i < METHODS && status != FM_OK; i++) {
-        const method *at = &methods[i];
-        if (wanted && strcmp(wanted, at->name) != 0) continue;
-        double limit = of->began + of->options.limit_seconds * (wanted ? 1 : at->share);
-        if (!at->exact) limit = fm_now() + of->options.limit_seconds / (wanted ? 1 : 2) + 2;
-        status = at->find(of, limit, found, error);
-        if (status != FM_OK) {
-            fm_static_counted_clear(&found->counted);
-            if (status == FM_E_LIMIT && !wanted && !at->exact) return give_up(of, error);
-            if (wanted || (status != FM_E_LIMIT && status != FM_E_UNSUPPORTED)) return status;
-        }
+    fm_status status =
+        fm_placement_create(&of->placement, of->region, of->options.granularity, of->options.layout, error);
+    return status == FM_OK ? fm_references_create(&of->list, of->region, of->placement, error) : status;
+}
+
+static void drop_finding(finding *found)
+{
+    fm_static_counted_clear(&found->counted);
+    fm_profile_destroy(found->walked);
+    free(found->pairs);
+    *found = (finding){0};
+}
+
+/* The surest method that is done in time. The last one has half of the time again, and two seconds: it should
+ * be able to answer. */
+static fm_status find_surest(task *of, finding *found, fm_error *error)
+{
+    const double limit = of->options.limit_seconds, began = of->began;
+    const bool can_walk = of->options.walk && of->options.counts;
+    const uint64_t accesses = can_walk ? fm_counted_accesses(of->options.counts) : 0;
+    const bool walked = can_walk && accesses <= FM_FEW_ACCESSES;
+    fm_status status;
+    if (walked) {
+        status = find_walked(of, began + limit, found, error);
+        if (status != FM_E_LIMIT) return status;
+        of->began = fm_now();
     }
-    return status;
+    status = find_references(of, error);
+    if (status != FM_OK) return status;
+    for (int i = COUNT; i < SAMPLE; i++) {
+        status = methods[i].find(of, of->began + limit * methods[i].share, found, error);
+        if (status == FM_OK) return status;
+        drop_finding(found);
+        if (status != FM_E_LIMIT && status != FM_E_UNSUPPORTED) return status;
+    }
+    status = find_sampled(of, fm_now() + limit / 2 + 2, found, error);
+    if (status == FM_E_LIMIT) return give_up(of, error);
+    if (status != FM_OK || found->exact || !can_walk || walked) return status;
+    if (began + limit - fm_now() <= (double)accesses / WALKED_PER_SECOND) return FM_OK;
+    finding surer = {0};
+    status = find_walked(of, began + limit, &surer, error);
+    if (status == FM_OK) {
+        drop_finding(found);
+        *found = surer;
+    } else {
+        drop_finding(&surer);
+    }
+    return status == FM_E_LIMIT ? FM_OK : status;
+}
+
+static fm_status find_by_method(task *of, finding *found, fm_error *error)
+{
+    const double limit = of->options.limit_seconds;
+    if (!of->options.method) return find_surest(of, found, error);
+    int chosen = WALK;
+    while (chosen < METHODS && strcmp(of->options.method, methods[chosen].name) != 0) chosen++;
+    if (chosen == METHODS || (chosen == WALK && !of->options.walk))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no method '%.60s'", of->options.method);
+    fm_status status = chosen == WALK ? FM_OK : find_references(of, error);
+    if (status != FM_OK) return status;
+    return methods[chosen].find(of, chosen == SAMPLE ? fm_now() + limit + 2 : of->began + limit, found,
+                                error);
 }
 
 static fm_status check_options(const fm_static_options *options, fm_error *error)
@@ -252,10 +329,7 @@ static fm_status check_options(const fm_static_options *options, fm_error *error
     fm_status status = fm_check_choice(options->bins, FM_BINS_EXACT, "fm_static_options.bins", error);
     if (status == FM_OK)
         status = fm_check_choice(options->layout, FM_LAYOUT_ALIGNED, "fm_static_options.layout", error);
-    if (!options->method || status != FM_OK) return status;
-    for (size_t i = 0; i < METHODS; i++)
-        if (strcmp(options->method, methods[i].name) == 0) return FM_OK;
-    return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no method '%.60s'", options->method);
+    return status;
 }
 
 fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
@@ -265,7 +339,6 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
     FM_REQUIRE(region, error);
     task of = {.region = region, .began = fm_now()};
     finding found = {0};
-    fm_placement *placement = NULL;
     fm_status status = fm_sized_read(&of.options, sizeof of.options, options, options ? options_size : 0,
                                      "fm_static_options", error);
     if (status != FM_OK) return status;
@@ -273,20 +346,18 @@ fm_status fm_region_profile_sized(const fm_region *region, const fm_static_optio
     if (of.options.granularity == 0) of.options.granularity = 64;
     if (of.options.limit_seconds == 0) of.options.limit_seconds = 60;
     status = check_options(&of.options, error);
-    if (status == FM_OK)
-        status = fm_placement_create(&placement, region, of.options.granularity, of.options.layout, error);
-    if (status == FM_OK) status = fm_references_create(&of.list, region, placement, error);
-    if (status == FM_OK) {
-        status = find(&of, &found, error);
-        if (status == FM_OK)
-            status =
-                fm_counted_profile(&found.counted, of.options.granularity, of.options.bins, profile, error);
-        if (status == FM_OK) status = describe(&of, &found, *profile, error);
-        if (status == FM_OK) status = fm_profile_made(*profile, FM_LAWS_WHOLE, NULL, error);
-        fm_static_counted_clear(&found.counted);
-        fm_references_clear(&of.list);
+    if (status == FM_OK) status = find_by_method(&of, &found, error);
+    if (status == FM_OK && found.walked) {
+        *profile = found.walked;
+        found.walked = NULL;
+    } else if (status == FM_OK) {
+        status = fm_counted_profile(&found.counted, of.options.granularity, of.options.bins, profile, error);
     }
-    fm_placement_destroy(placement);
+    if (status == FM_OK) status = describe_profile(&of, &found, *profile, error);
+    if (status == FM_OK) status = fm_profile_made(*profile, FM_LAWS_WHOLE, NULL, error);
+    drop_finding(&found);
+    fm_references_clear(&of.list);
+    fm_placement_destroy(of.placement);
     if (status != FM_OK) {
         fm_profile_destroy(*profile);
         *profile = NULL;

@@ -7,9 +7,9 @@
 
 #include "base/base_name.h"
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/table.h"
 #include "base/text_file.h"
 #include "base/utf8.h"
 #include "profile/attribution/line_sums.h"
@@ -26,7 +26,7 @@ typedef struct recorder {
     fm_attribution *attribution;
     bool with_text;
     size_t text_left;
-    fm_key_table numbers;    /* by interned path */
+    fm_table numbers;        /* by interned path */
     fm_source *sources;      /* while they are gathered, from malloc */
     struct timespec *built;  /* by source: the latest of the files with its code; 0: not known */
     struct timespec *module; /* by module: when it was built; 0: not known */
@@ -82,8 +82,7 @@ static bool add_file(recorder *r, const char *file, uint32_t module)
     if (!path || fm_array_reserve((void **)&r->sources, &r->source_room, r->count + 1, sizeof *r->sources) ||
         fm_array_reserve((void **)&r->built, &r->built_room, r->count + 1, sizeof *r->built))
         return false;
-    uint32_t number =
-        fm_key_table_add(&r->numbers, (fm_key){(uint64_t)(uintptr_t)path, 0, 0}, (uint32_t)r->count);
+    uint32_t number = fm_table_add(&r->numbers, &path);
     if (number == FM_KEY_NONE) return false;
     if (number == r->count) {
         r->sources[r->count] = (fm_source){.path = path};
@@ -175,14 +174,17 @@ fm_status fm_attribution_record_sources(fm_attribution *attribution, bool with_t
                                         fm_error *error)
 {
     FM_REQUIRE(attribution, error);
-    recorder r = {.attribution = attribution, .with_text = with_text, .text_left = TEXT_OF_ALL};
+    recorder r = {.attribution = attribution,
+                  .with_text = with_text,
+                  .text_left = TEXT_OF_ALL,
+                  .numbers = FM_TABLE_OF(char *)};
     attribution->line_sum_count = 0; /* recorded anew */
     attribution->line_sums = NULL;
     fm_status status = look_at_modules(&r) && find_files(&r) ? FM_OK : no_memory(error);
     for (size_t i = 0; i < r.count && status == FM_OK; i++) status = read_file(&r, i, error);
     if (status == FM_OK) status = store_sources(&r, error);
     if (status == FM_OK) note_newer(&r, notes);
-    fm_key_table_clear(&r.numbers);
+    fm_table_clear(&r.numbers);
     free(r.sources);
     free(r.built);
     free(r.module);

@@ -9,12 +9,14 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
+#include "program/program.h"
 
 #include <fathom/attribution.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_BITS = 14, CACHE = 1 << CACHE_BITS, FIRST_SLOTS = 1 << 12 };
+enum { CACHE_BITS = 14, CACHE = 1 << CACHE_BITS };
 
 typedef struct cached {
     uint64_t site;
@@ -23,21 +25,12 @@ typedef struct cached {
 
 struct fm_site_index {
     cached cache[CACHE];
-    uint64_t *sites; /* of tag t at t - 1; half as many as there are slots */
-    size_t count;
-    uint32_t *slots; /* tags; 0: empty */
-    size_t slot_count;
+    fm_table sites; /* addresses; of tag t at t - 1 */
 };
 
 static inline size_t cache_place(uint64_t site)
 {
     return (size_t)(site ^ site >> CACHE_BITS) & (CACHE - 1);
-}
-
-static inline size_t slot_place(uint64_t site, size_t slots)
-{
-    uint64_t mixed = (site ^ site >> 32) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(mixed >> 32) & (slots - 1);
 }
 
 /* Every site is a valid one, so an empty place holds one that belongs elsewhere. */
@@ -51,13 +44,7 @@ fm_status fm_site_index_create(fm_site_index **index_out, fm_error *error)
     *index_out = NULL;
     fm_site_index *index = fm_pages_allocate(sizeof *index);
     if (!index) return fm_fail_memory(error, sizeof *index, "the table of code sites");
-    index->slots = fm_pages_allocate(FIRST_SLOTS * sizeof *index->slots);
-    index->sites = fm_pages_allocate(FIRST_SLOTS / 2 * sizeof *index->sites);
-    index->slot_count = FIRST_SLOTS;
-    if (!index->slots || !index->sites) {
-        fm_site_index_destroy(index);
-        return fm_fail_memory(error, FIRST_SLOTS * sizeof(uint32_t), "the table of code sites");
-    }
+    index->sites = FM_TABLE_OF(uint64_t);
     empty_cache(index);
     *index_out = index;
     return FM_OK;
@@ -66,51 +53,20 @@ fm_status fm_site_index_create(fm_site_index **index_out, fm_error *error)
 void fm_site_index_destroy(fm_site_index *index)
 {
     if (!index) return;
-    fm_pages_free(index->sites, index->slot_count / 2 * sizeof *index->sites);
-    fm_pages_free(index->slots, index->slot_count * sizeof *index->slots);
+    fm_table_clear(&index->sites);
     fm_pages_free(index, sizeof *index);
 }
 
-/* Where the site is among the slots, or the empty one where it belongs. */
-static uint32_t *find_slot(const fm_site_index *index, uint64_t site)
-{
-    size_t at = slot_place(site, index->slot_count);
-    while (index->slots[at] && index->sites[index->slots[at] - 1] != site)
-        at = (at + 1) & (index->slot_count - 1);
-    return &index->slots[at];
-}
-
-static fm_status grow(fm_site_index *index, fm_error *error)
-{
-    size_t old = index->slot_count, wanted = old * 2;
-    uint32_t *slots = fm_pages_allocate(wanted * sizeof *slots);
-    if (!slots) return fm_fail_memory(error, wanted * sizeof *slots, "the table of code sites");
-    uint64_t *sites = fm_pages_resize(index->sites, old / 2 * sizeof *sites, wanted / 2 * sizeof *sites);
-    if (!sites) {
-        fm_pages_free(slots, wanted * sizeof *slots);
-        return fm_fail_memory(error, wanted / 2 * sizeof *sites, "the table of code sites");
-    }
-    fm_pages_free(index->slots, old * sizeof *slots);
-    index->slots = slots;
-    index->sites = sites;
-    index->slot_count = wanted;
-    for (size_t t = 0; t < index->count; t++) *find_slot(index, sites[t]) = (uint32_t)t + 1;
-    return FM_OK;
-}
-
-/* The tag of a site that the cache does not have. */
+/* The tag of a site that the cache does not have; 0 where there is none left. */
 static fm_status look_up(fm_site_index *index, uint64_t site, uint32_t *tag, fm_error *error)
 {
-    uint32_t *slot = find_slot(index, site);
-    *tag = *slot;
-    if (*tag || index->count == FM_TAG_MAX) return FM_OK;
-    if (index->count == index->slot_count / 2) {
-        fm_status status = grow(index, error);
-        if (status != FM_OK) return status;
-        slot = find_slot(index, site);
-    }
-    index->sites[index->count] = site;
-    *slot = *tag = (uint32_t)++index->count;
+    *tag = 0;
+    const bool full = index->sites.count == FM_TAG_MAX;
+    const uint64_t *known =
+        full ? fm_table_find(&index->sites, &site) : fm_table_put(&index->sites, &site, NULL);
+    if (!known && !full)
+        return fm_fail_memory(error, fm_table_memory(&index->sites), "the table of code sites");
+    *tag = fm_table_number(&index->sites, known) + 1; /* of FM_KEY_NONE: 0 */
     return FM_OK;
 }
 
@@ -133,84 +89,48 @@ fm_status fm_site_index_tags(fm_site_index *index, const uint64_t *sites, size_t
 
 size_t fm_site_index_count(const fm_site_index *index)
 {
-    return index->count;
+    return index->sites.count;
 }
 
 void fm_site_index_truncate(fm_site_index *index, size_t count)
 {
-    memset(index->slots, 0, index->slot_count * sizeof *index->slots);
-    index->count = count;
-    for (size_t t = 0; t < count; t++) *find_slot(index, index->sites[t]) = (uint32_t)t + 1;
+    fm_table_truncate(&index->sites, count);
     empty_cache(index);
 }
 
 /* ---- back to modules ---- */
 
-/* Modules by where they begin; they may overlap (one was unloaded, another took its place). */
-typedef struct span {
-    uint64_t from, to;
-    uint64_t reach; /* the largest `to` up to here */
-    uint32_t module;
-} span;
-
-static int compare_spans(const void *a, const void *b)
+static int by_beginning(const void *a, const void *b)
 {
-    const span *x = a, *y = b;
-    if (x->from != y->from) return x->from < y->from ? -1 : 1;
-    return x->module < y->module ? -1 : x->module > y->module;
+    const fm_address_range *x = a, *y = b;
+    if (x->low != y->low) return x->low < y->low ? -1 : 1;
+    return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static uint32_t find_module(const span *spans, size_t count, uint64_t site)
+/* Where modules lie. They may overlap (one was unloaded, another took its place): then it is the one that
+ * begins last, of those that begin there the last one. */
+static fm_status place_modules(fm_address_ranges *places, const fm_trace_module *modules, size_t count,
+                               fm_error *error)
 {
-    size_t low = 0, high = count; /* spans[low - 1].from <= site < spans[high].from */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans[middle].from <= site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low > 0 && spans[low - 1].reach > site) {
-        low--;
-        if (spans[low].to > site) return spans[low].module;
-    }
-    return FM_NONE;
+    fm_address_range *sorted = fm_calloc(count + 1, sizeof *sorted);
+    bool done = sorted != NULL;
+    for (size_t m = 0; m < count && done; m++)
+        sorted[m] = (fm_address_range){modules[m].from, modules[m].to, (uint32_t)m};
+    if (done) qsort(sorted, count, sizeof *sorted, by_beginning);
+    for (size_t m = 0; m < count && done; m++) done = fm_address_ranges_put(places, sorted[m]) == 0;
+    free(sorted);
+    return done ? FM_OK : fm_fail_memory(error, (count + 1) * sizeof *sorted, "the modules of a profile");
 }
 
-static span *sort_modules(const fm_trace_module *modules, size_t count)
+static fm_status describe_modules(fm_attribution *attribution, const fm_trace_module *modules, size_t count,
+                                  fm_error *error)
 {
-    span *spans = fm_calloc(count + 1, sizeof *spans);
-    if (!spans) return NULL;
-    for (size_t m = 0; m < count; m++)
-        spans[m] = (span){.from = modules[m].from, .to = modules[m].to, .module = (uint32_t)m};
-    qsort(spans, count, sizeof *spans, compare_spans);
-    uint64_t reach = 0;
-    for (size_t m = 0; m < count; m++) {
-        if (spans[m].to > reach) reach = spans[m].to;
-        spans[m].reach = reach;
-    }
-    return spans;
-}
-
-/* Modules behind those that the attribution has. */
-static fm_status add_modules(fm_attribution *attribution, const fm_trace_module *modules, size_t count,
-                             fm_error *error)
-{
-    size_t before = attribution->module_count;
-    fm_module *all = fm_attribution_allocate(attribution, before + count + 1, sizeof *all);
-    if (!all) return fm_fail_memory(error, (before + count + 1) * sizeof *all, "the modules of a profile");
-    if (before > 0) memcpy(all, attribution->modules, before * sizeof *all);
-    for (size_t m = 0; m < count; m++) {
-        fm_module *added = &all[before + m];
-        added->path = fm_attribution_intern(attribution, modules[m].path);
-        added->bias = modules[m].bias;
-        if (modules[m].build_id) added->build_id = fm_attribution_intern(attribution, modules[m].build_id);
-        if (!added->path || (modules[m].build_id && !added->build_id))
-            return fm_fail_memory(error, strlen(modules[m].path), "the modules of a profile");
-    }
-    attribution->modules = all;
-    attribution->module_count = before + count;
-    return FM_OK;
+    fm_module *made = fm_making_modules(attribution, count, error);
+    fm_status status = made ? FM_OK : FM_E_NOMEM;
+    for (size_t m = 0; m < count && status == FM_OK; m++)
+        status = fm_making_module(attribution, &made[m], modules[m].path, modules[m].build_id,
+                                  modules[m].bias, error);
+    return status;
 }
 
 fm_status fm_site_index_describe(const fm_site_index *index, const fm_trace_module *modules,
@@ -221,33 +141,23 @@ fm_status fm_site_index_describe(const fm_site_index *index, const fm_trace_modu
     *map_count = 0;
     FM_REQUIRE(index, error);
     FM_REQUIRE(attribution, error);
-    size_t first_module = attribution->module_count, before = attribution->site_count;
-    fm_status status = add_modules(attribution, modules, module_count, error);
-    if (status != FM_OK) return status;
-    size_t bytes = (before + index->count + 1) * sizeof(fm_site);
-    fm_site *all = fm_attribution_allocate(attribution, before + index->count + 1, sizeof *all);
-    uint32_t *map = fm_attribution_allocate(attribution, index->count + 1, sizeof *map);
-    span *spans = sort_modules(modules, module_count);
-    if (!all || !map || !spans) {
-        free(spans);
-        return fm_fail_memory(error, bytes, "the code sites of a profile");
+    const size_t first_module = attribution->module_count, first_site = attribution->site_count;
+    const uint64_t *addresses = index->sites.entries;
+    const size_t count = index->sites.count;
+    fm_address_ranges places = {0};
+    fm_status status = describe_modules(attribution, modules, module_count, error);
+    if (status == FM_OK) status = place_modules(&places, modules, module_count, error);
+    fm_site *sites = status == FM_OK ? fm_making_sites(attribution, count, error) : NULL;
+    uint32_t *map = sites ? fm_making_map(attribution, count + 1, error) : NULL;
+    for (size_t t = 0; t < count && map; t++) {
+        const fm_address_range *in = fm_address_ranges_find(&places, addresses[t]);
+        if (in) sites[t].module = (uint32_t)first_module + in->value;
+        sites[t].address = addresses[t] - (in ? modules[in->value].bias : 0);
+        map[t + 1] = (uint32_t)(first_site + t);
     }
-    if (before > 0) memcpy(all, attribution->sites, before * sizeof *all);
-    map[0] = FM_NONE;
-    for (size_t t = 0; t < index->count; t++) {
-        uint32_t module = find_module(spans, module_count, index->sites[t]);
-        uint64_t bias = module == FM_NONE ? 0 : modules[module].bias;
-        all[before + t] = (fm_site){
-            .module = module == FM_NONE ? FM_NONE : (uint32_t)first_module + module,
-            .address = index->sites[t] - bias,
-            .path = FM_NONE,
-        };
-        map[t + 1] = (uint32_t)(before + t);
-    }
-    free(spans);
-    attribution->sites = all;
-    attribution->site_count = before + index->count;
+    fm_address_ranges_clear(&places);
+    if (!map) return status == FM_OK ? FM_E_NOMEM : status;
     *map_out = map;
-    *map_count = index->count + 1;
+    *map_count = count + 1;
     return FM_OK;
 }

@@ -140,14 +140,11 @@ case_ "rooms: a public header of a room above is found" finds_what_is_wrong \
     'include/fathom/collect.h:2: includes fathom/analyzer.h of src/analyzer; src/collect may include' \
     "sed -i '2i #  include <fathom/analyzer.h>' include/fathom/collect.h"
 case_ "rooms: a folder of another engine is found" finds_what_is_wrong \
-    'src/engine/exact/exact.c:1: includes ../sampled/block_sample.h of src/engine/sampled; src/engine/exact may' \
-    "sed -i '1i #include \"../sampled/block_sample.h\"' src/engine/exact/exact.c"
+    'src/engine/exact/exact.c:1: includes ../sampled/sampled.h of src/engine/sampled; src/engine/exact may' \
+    "sed -i '1i #include \"../sampled/sampled.h\"' src/engine/exact/exact.c"
 case_ "rooms: a circle in the table is found" finds_what_is_wrong \
     'rooms may include each other in a circle: src/profile -> src/model -> src/profile' \
     "sed -i '/^. .src.profile. . .profile.h/s/.base. /&\`model\` /' docs/ARCHITECTURE.md"
-case_ "rooms: an exception that nobody needs is found" finds_what_is_wrong \
-    'src/engine/tunables.c does not include engine/gpu/gpu_state.h: the exception can go' \
-    "sed -i '/gpu_state.h/d' src/engine/tunables.c"
 case_ "rooms: a folder without a line is found" finds_what_is_wrong \
     'src/attic/old.c: belongs to no room' "mkdir src/attic && echo >src/attic/old.c"
 case_ "rooms: a public header that no room names is found" finds_what_is_wrong \

@@ -10,8 +10,8 @@
 #ifndef FATHOM_TESTS_TEAM_CASE_H
 #define FATHOM_TESTS_TEAM_CASE_H
 
-#include "cluster/local_transport.h"
 #include "cluster/team.h"
+#include "cluster/transport.h"
 #include "oracle/engine_run.h"
 
 #include <pthread.h>
@@ -165,7 +165,7 @@ static inline void *team_rank_run(void *argument)
         self->wrong = "finish failed";
     if (self->wrong) {
         const fm_error error = {.status = FM_E_ARGUMENT};
-        self->transport->fail(self->transport, &error);
+        (self->transport->fail)(self->transport, &error);
     }
     chosen->ops->destroy(team);
     return NULL;

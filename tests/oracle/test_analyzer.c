@@ -3,21 +3,19 @@
  * test_analyzer.c - the streaming analyzer through its public header: cutting addresses into blocks,
  * bins, sinks, snapshots, bounds and memory. The judge is a naive splitter in front of the list engine.
  */
-#include "analyzer/prepared.h"
+#include "case.h"
+
+#include "analyzer/analyzer_state.h"
 
 #include "engine/engine.h"
+#include "engine/engine_tables.h"
 #include "engine/exact/exact_kernels.h"
-#include "engine/seen_set.h"
 #include "oracle/counting_run.h"
 
 #include <fathom/fathom.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static fm_analyzer *analyzer_made(const fm_analyzer_options *options)
 {
@@ -109,9 +107,8 @@ static void check_histogram(const fm_histogram *histogram, fm_bins bins, const u
 
 /* ---- blocks ---- */
 
-static void test_straddling(void **state)
+CASE(test_straddling)
 {
-    (void)state;
     static const uint64_t address[] = {60, 0, 63, 64, 128, 10};
     static const uint32_t size[] = {8, 64, 1, 1, 129, 4};
     /* blocks 0 1 | 0 | 0 | 1 | 2 3 4 | 0 */
@@ -177,9 +174,8 @@ static void check_splitting(uint64_t granularity, const char *engine, bool sizes
     free(size);
 }
 
-static void test_splitting(void **state)
+CASE(test_splitting)
 {
-    (void)state;
     static const uint64_t granularities[] = {1, 2, 8, 64, 4096};
     for (size_t i = 1; i < 5; i++) check_splitting(granularities[i], i % 2 ? NULL : "tree", true);
     for (size_t i = 0; i < 5; i++) check_splitting(granularities[i], "exact", false);
@@ -228,9 +224,8 @@ static void check_prepared(uint64_t granularity, const fm_analyzer_options *wish
     free(size);
 }
 
-static void test_prepared(void **state)
+CASE(test_prepared)
 {
-    (void)state;
     static const uint64_t granularities[] = {1, 2, 64, 4096};
     static const fm_analyzer_options wishes[] = {
         {0}, {.bins = FM_BINS_EXACT}, {.bound = 1}, {.bound = 700}, {.threads = 2}};
@@ -241,9 +236,8 @@ static void test_prepared(void **state)
 
 /* A batch is cut into parts that are as long as they may be, or as is usual, or halves: all of them against
  * the list. */
-static void test_sizes_of_parts(void **state)
+CASE(test_sizes_of_parts)
 {
-    (void)state;
     enum { MOST = 3 * FM_PART_MOST };
     static const size_t counts[] = {
         FM_PART,     FM_PART + 1,          FM_PART_MOST - 1, FM_PART_MOST,         FM_PART_MOST + 1,
@@ -284,9 +278,8 @@ static void test_sizes_of_parts(void **state)
 }
 
 /* Those that need every single reference say so. */
-static void test_not_prepared(void **state)
+CASE(test_not_prepared)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 8};
     static const fm_analyzer_options wishes[] = {{.time_distances = true},
                                                  {.edges = edges, .edge_count = 2, .max_memory = 64 << 20},
@@ -312,9 +305,8 @@ static void test_not_prepared(void **state)
 }
 
 /* What one analyzer has digested is for nobody else; and those that cannot say so. */
-static void test_digested(void **state)
+CASE(test_digested)
 {
-    (void)state;
     static uint64_t address[10000];
     for (size_t i = 0; i < 10000; i++) address[i] = i % 7 + i / 1000;
     const fm_batch batch = {.count = 10000, .address = address};
@@ -348,9 +340,8 @@ static void test_digested(void **state)
 }
 
 /* What accesses to many blocks may cost: 2^22 blocks, and for each access 1026 or those of 64 KiB. */
-static void test_long_accesses_have_a_bound(void **state)
+CASE(test_long_accesses_have_a_bound)
 {
-    (void)state;
     enum { FREE = 1 << 22, EACH = 1026, SHORT = 1000 };
     if (getenv("FATHOM_TEST_TRACES")) {
         print_message(
@@ -386,9 +377,8 @@ static void test_long_accesses_have_a_bound(void **state)
 }
 
 /* A copy of gigabytes would be cut into more blocks than anyone wants to hold. */
-static void test_too_long_to_prepare(void **state)
+CASE(test_too_long_to_prepare)
 {
-    (void)state;
     static const uint64_t address[] = {0, 1 << 20, 7}, edges[] = {0, 8};
     enum { MUCH = 19000, MORE = 20000 }; /* blocks; three accesses may have 2^14 + 3 * 1026 */
     static const uint32_t much[] = {8, MUCH * 64, 8}, more[] = {8, MORE * 64, 8};
@@ -433,9 +423,8 @@ static fm_status hear_late(void *context, const fm_late *late, size_t count, fm_
 }
 
 /* With attribution: what lacks tags is refused, and tags that are too large are named. */
-static void test_prepared_tags(void **state)
+CASE(test_prepared_tags)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 8}, address[] = {1, 1, 2, 1};
     static const uint32_t tag[] = {1, 2, FM_TAG_MAX, FM_TAG_MAX + 1};
     const fm_analyzer_options tagged = {.edges = edges, .edge_count = 2}, plain = {0};
@@ -465,9 +454,8 @@ static void test_prepared_tags(void **state)
 }
 
 /* An access that would run over the end of the address space must end, and be counted. */
-static void test_end_of_the_address_space(void **state)
+CASE(test_end_of_the_address_space)
 {
-    (void)state;
     static const uint64_t address[] = {UINT64_MAX - 3, UINT64_MAX};
     static const uint32_t size[] = {8, UINT32_MAX};
     fm_analyzer_options options = {.granularity = UINT64_C(1) << 31};
@@ -481,9 +469,8 @@ static void test_end_of_the_address_space(void **state)
 }
 
 /* Addresses and block numbers of granularity 1 are the same thing. */
-static void test_default_granularity(void **state)
+CASE(test_default_granularity)
 {
-    (void)state;
     static const uint64_t address[] = {0, UINT64_MAX, 0, 1, UINT64_MAX};
     fm_analyzer_options options = {0};
     fm_analyzer *analyzer = analyzer_made(&options);
@@ -548,9 +535,8 @@ static void check_profile(const char *engine, fm_bins bins, uint64_t bound, bool
     free(trace);
 }
 
-static void test_profiles(void **state)
+CASE(test_profiles)
 {
-    (void)state;
     for (size_t e = 0; fm_engine_at(e); e++)
         for (int bins = FM_BINS_LOGLINEAR;
              bins <= FM_BINS_EXACT && fm_engine_at(e)->exact && !fm_engine_at(e)->on_card; bins++) {
@@ -559,9 +545,8 @@ static void test_profiles(void **state)
         }
 }
 
-static void test_forgotten_first_touches(void **state)
+CASE(test_forgotten_first_touches)
 {
-    (void)state;
     fm_seen_limit = 50;
     for (size_t e = 0; e < 2; e++) {
         fm_analyzer_options options = {.engine = fm_engine_at(e)->name, .bound = 10, .time_distances = true};
@@ -611,9 +596,8 @@ static fm_status refuse_later(void *context, const uint64_t *blocks, const uint6
     return FM_OK;
 }
 
-static void test_failing_sink(void **state)
+CASE(test_failing_sink)
 {
-    (void)state;
     static uint64_t blocks[200000];
     for (size_t i = 0; i < 200000; i++) blocks[i] = i % 777;
     for (size_t calls = 0; calls < 3; calls++) {
@@ -648,9 +632,8 @@ static void refused(fm_analyzer_options options, const char *mentioned)
     assert_int_equal(fm_analyzer_create(&analyzer, &options, NULL), status);
 }
 
-static void test_wrong_arguments(void **state)
+CASE(test_wrong_arguments)
 {
-    (void)state;
     refused((fm_analyzer_options){.granularity = 3}, "3");
     refused((fm_analyzer_options){.granularity = UINT64_MAX}, "18446744073709551615");
     refused((fm_analyzer_options){.engine = "guess"}, "guess");
@@ -661,9 +644,8 @@ static void test_wrong_arguments(void **state)
 /* ---- memory ---- */
 
 /* The promise: 48 bytes per distinct block plus 64 MiB, at any moment, growth included. */
-static void test_memory_promise(void **state)
+CASE(test_memory_promise)
 {
-    (void)state;
     enum { CHUNK = 10000, CHUNKS = 300 };
     static uint64_t blocks[CHUNK];
     fm_analyzer_options options = {.time_distances = true};
@@ -680,9 +662,8 @@ static void test_memory_promise(void **state)
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_memory_limit(void **state)
+CASE(test_memory_limit)
 {
-    (void)state;
     enum { CHUNK = 10000 };
     static uint64_t blocks[CHUNK];
     for (size_t e = 0; e < 2; e++) {
@@ -707,28 +688,4 @@ static void test_memory_limit(void **state)
         fm_profile_destroy(profile);
         fm_analyzer_destroy(analyzer);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_straddling),
-        cmocka_unit_test(test_splitting),
-        cmocka_unit_test(test_prepared),
-        cmocka_unit_test(test_sizes_of_parts),
-        cmocka_unit_test(test_not_prepared),
-        cmocka_unit_test(test_digested),
-        cmocka_unit_test(test_too_long_to_prepare),
-        cmocka_unit_test(test_long_accesses_have_a_bound),
-        cmocka_unit_test(test_prepared_tags),
-        cmocka_unit_test(test_end_of_the_address_space),
-        cmocka_unit_test(test_default_granularity),
-        cmocka_unit_test(test_profiles),
-        cmocka_unit_test(test_forgotten_first_touches),
-        cmocka_unit_test(test_failing_sink),
-        cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_memory_promise),
-        cmocka_unit_test(test_memory_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,10 @@
  *     FATHOM_TEST_SEED=N     other traces
  *     FATHOM_TEST_TRACES=N   more (or fewer) of them
  */
+#include "case.h"
+
 #include "engine/approximate/merged_stack.h"
 #include "oracle/engine_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 2000 };
 
@@ -142,9 +139,8 @@ static void check_nodes(const recipe *made, const promise *promised, const engin
     fm_merged_stack_clear(&stack);
 }
 
-static void test_generated_traces(void **state)
+CASE(test_generated_traces)
 {
-    (void)state;
     const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20030609);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     for (uint64_t index = 0; index < traces; index++) {
@@ -169,9 +165,8 @@ static void test_generated_traces(void **state)
  * has the same distance, and the time of the last use is known without a table. Here the blocks are 10^7; in
  * bench/bench_approx.c, 10^12.
  */
-static void test_closed_form(void **state)
+CASE(test_closed_form)
 {
-    (void)state;
     enum { BLOCKS = 10000000, PIECE = BLOCKS / 100 };
     static const double errors[] = {0.001, 0.01, 0.3};
     for (size_t e = 0; e < 3; e++) {
@@ -194,9 +189,8 @@ static void test_closed_form(void **state)
 
 /* ---- through the public door ---- */
 
-static void test_profile_says_so(void **state)
+CASE(test_profile_says_so)
 {
-    (void)state;
     static const char *const own[] = {NULL, "error=0.2", "abs-error=5", "abs-error=5,cutoff=9"};
     static const promise asked[] = {{.relative_error = 0.01}, /* the usual one */
                                     {.relative_error = 0.2},
@@ -224,9 +218,8 @@ static void test_profile_says_so(void **state)
     }
 }
 
-static void test_refusals(void **state)
+CASE(test_refusals)
 {
-    (void)state;
     static const char *const bad[] = {
         "error=1", "error=-0.1", "error=nan", "error=0.1,abs-error=5", "error=0.1,cutoff=5", "cutoff=5"};
     fm_analyzer *analyzer;
@@ -241,9 +234,8 @@ static void test_refusals(void **state)
 }
 
 /* Stops before the limit, and everything up to there is counted. */
-static void test_memory_limit(void **state)
+CASE(test_memory_limit)
 {
-    (void)state;
     static const promise asked[] = {{.relative_error = 0.001}, {.absolute_error = 1}};
     for (size_t i = 0; i < 2; i++) {
         fm_engine_options options = {.seed = 3, .max_memory = 16 << 20};
@@ -264,14 +256,4 @@ static void test_memory_limit(void **state)
         assert_true(fed >= 50000);
         fm_engine_approx.destroy(engine);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_closed_form),
-        cmocka_unit_test(test_profile_says_so),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_memory_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,14 +6,11 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY: as in test_oracle_engines.c
  */
-#include "analyzer/prepared.h"
+#include "case.h"
+
+#include "analyzer/analyzer_state.h"
 
 #include "oracle/attribution_case.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 1000, TRACES_PER_LONG_ONE = 1000, LONG = 100000 };
 
@@ -89,28 +86,18 @@ static fm_status take_distances(void *context, const uint64_t *blocks, const uin
 /* Pairs and profile after `fed` references. */
 static const char *check_state(fm_analyzer *analyzer, const tagged_case *wanted, size_t fed)
 {
-    fm_raw_pair *got = NULL;
-    size_t got_count = 0, wanted_count;
-    fm_profile *profile = NULL;
-    if (fm_analyzer_pairs(analyzer, &got, &got_count, NULL)) return "fm_analyzer_pairs failed";
-    fm_raw_pair *naive = tagged_case_pairs(wanted, fed, &wanted_count);
-    const char *wrong = got_count != wanted_count ? "another number of pairs" : NULL;
-    for (size_t i = 0; i < got_count && !wrong; i++)
-        if (compare_raw(&got[i], &naive[i]) != 0 || got[i].count != naive[i].count) wrong = "a wrong pair";
-    if (!wrong && fm_analyzer_profile(analyzer, &profile, NULL)) wrong = "fm_analyzer_profile failed";
-    if (!wrong) {
-        uint64_t sum = 0, cold = 0, beyond = 0;
-        for (size_t i = 0; i < got_count; i++) {
-            sum += got[i].count;
-            if (got[i].range == FM_RANGE_COLD) cold += got[i].count;
-            if (got[i].range == FM_RANGE_BEYOND) beyond += got[i].count;
-        }
-        if (sum != fed || profile->references != fed) wrong = "pairs and profile do not add up";
-        if (cold != profile->cold || beyond != profile->beyond) wrong = "cold or beyond of pairs and profile";
+    const char *wrong = tagged_case_pairs_agree(analyzer, wanted, fed);
+    fm_profile *profile;
+    uint64_t cold = 0, beyond = 0;
+    if (wrong) return wrong;
+    if (fm_analyzer_profile(analyzer, &profile, NULL)) return "fm_analyzer_profile failed";
+    for (size_t i = 0; i < fed; i++) {
+        cold += wanted->range[i] == FM_RANGE_COLD;
+        beyond += wanted->range[i] == FM_RANGE_BEYOND;
     }
+    if (profile->references != fed) wrong = "pairs and profile do not add up";
+    if (cold != profile->cold || beyond != profile->beyond) wrong = "cold or beyond of pairs and profile";
     fm_profile_destroy(profile);
-    free(naive);
-    free(got);
     return wrong;
 }
 
@@ -242,46 +229,15 @@ static bool check_recipe(const recipe *from)
     return good;
 }
 
-static void test_generated_traces(void **state)
-{
-    (void)state;
-    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
-    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
-    uint64_t bad = 0;
-    if (only != UINT64_MAX) {
-        recipe made = only >= RECIPE_FIRST_LONG ? recipe_make_long(seed, only) : recipe_make(seed, only);
-        assert_true(check_recipe(&made));
-        return;
-    }
-    for (uint64_t index = 0; index < traces && bad < 5; index++) {
-        recipe made = recipe_make(seed, index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
-}
-
-/* Windows that are full and restart, tables that grow: tags must stay with their blocks. */
-static void test_long_traces(void **state)
-{
-    (void)state;
-    if (getenv("FATHOM_TEST_ONLY")) return;
-    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
-    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE, bad = 0;
-    for (uint64_t index = 0; index < traces && bad < 3; index++) {
-        recipe made = recipe_make_long(seed, RECIPE_FIRST_LONG + index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
-}
+/* Long ones: windows that are full and restart, tables that grow. Tags must stay with their blocks. */
+RECIPE_CASES(test, check_recipe, 20240602, TRACES, TRACES_PER_LONG_ONE)
 
 /*
  * Hundreds of thousands of live blocks, so that the table grows and the window has more levels, where the
  * list engine would take hours: a cyclic sweep has distances and uses in closed form.
  */
-static void test_many_live_blocks(void **state)
+CASE(test_many_live_blocks)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const uint64_t sweeps = few_rounds(8);
     enum { BLOCKS = 300000, TAGS = 1000, BATCH = 50000 };
@@ -321,9 +277,8 @@ static void test_many_live_blocks(void **state)
  * Under a bound, blocks are dropped again and again while a few that come back in time stay: with their tags.
  * Nine new blocks, then the next of a hundred: 900 new ones and 99 others lie between two uses.
  */
-static void test_tags_outlive_dropping(void **state)
+CASE(test_tags_outlive_dropping)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     enum { HOT = 100, ROUNDS = 600, BATCH = HOT * 10 };
     static const uint64_t edges[] = {0, 999, 1000};
@@ -362,9 +317,8 @@ static void test_tags_outlive_dropping(void **state)
 
 /* ---- arguments ---- */
 
-static void test_wrong_arguments(void **state)
+CASE(test_wrong_arguments)
 {
-    (void)state;
     static const uint64_t not_from_0[] = {1, 2}, descending[] = {0, 5, 5};
     static uint64_t many[251];
     for (size_t i = 0; i < 251; i++) many[i] = i;
@@ -436,9 +390,8 @@ static fm_status sum_late(void *context, const fm_late *late, size_t count, fm_e
     return FM_E_IO;
 }
 
-static void test_large_batch(void **state)
+CASE(test_large_batch)
 {
-    (void)state;
     enum { COUNT = 200000 };
     static const uint64_t edges[] = {0, 1};
     uint64_t *address = case_array(COUNT, sizeof *address);
@@ -523,9 +476,8 @@ static void check_memory_limit(const char *engine, uint64_t limit, bool new_bloc
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_memory_limit(void **state)
+CASE(test_memory_limit)
 {
-    (void)state;
     static const char *const engines[] = {"exact", "tree", "list"};
     for (size_t e = 0; e < 3; e++) {
         check_memory_limit(engines[e], UINT64_C(8) << 20, false, false);
@@ -535,9 +487,8 @@ static void test_memory_limit(void **state)
 }
 
 /* The promise: 64 bytes for every distinct pair beyond what the same analysis takes without attribution. */
-static void test_memory_promise(void **state)
+CASE(test_memory_promise)
 {
-    (void)state;
     enum { BATCH = 10000, SITES = 3000 };
     static uint64_t address[BATCH], edges[40];
     static uint32_t tag[BATCH];
@@ -575,15 +526,4 @@ static void test_memory_promise(void **state)
     }
     fm_analyzer_destroy(plain);
     fm_analyzer_destroy(tagged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_tags_outlive_dropping),
-        cmocka_unit_test(test_wrong_arguments),  cmocka_unit_test(test_large_batch),
-        cmocka_unit_test(test_memory_limit),     cmocka_unit_test(test_memory_promise),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,12 @@
  * sizes that the list engine could not judge. The same with 10^8 references: bench/bench_engines
  * closed-forms. FATHOM_TEST_REFERENCES asks for more here.
  */
+#include "case.h"
+
 #include "oracle/closed_forms.h"
 #include "oracle/trace_recipe.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t references_wanted(void)
 {
@@ -36,23 +34,20 @@ static void check_engine(const fm_engine_ops *ops, const char *isa)
     }
 }
 
-static void test_tree(void **state)
+CASE(test_tree)
 {
-    (void)state;
     check_engine(&fm_engine_tree, NULL);
 }
 
-static void test_exact(void **state)
+CASE(test_exact)
 {
-    (void)state;
     assert_non_null(fm_isa_at(0));
     for (size_t i = 0; fm_isa_at(i); i++) check_engine(&fm_engine_exact, fm_isa_at(i));
 }
 
 /* The list engine only where it can: short, to check the forms themselves. */
-static void test_list(void **state)
+CASE(test_list)
 {
-    (void)state;
     for (size_t f = 0; f < CLOSED_FORMS; f++)
         for (uint64_t keys = 1; keys < 300; keys += 7) {
             fm_engine_options options = {
@@ -62,9 +57,8 @@ static void test_list(void **state)
 }
 
 /* A clock that passes 2^32 and 2^64 in the middle of the trace. */
-static void test_clock_edges(void **state)
+CASE(test_clock_edges)
 {
-    (void)state;
     static const uint64_t edges[] = {UINT64_C(1) << 31, UINT64_C(1) << 32, UINT64_C(1) << 63, 0};
     const uint64_t length = few_rounds(200000);
     for (size_t e = 0; e < 4; e++)
@@ -80,15 +74,4 @@ static void test_clock_edges(void **state)
                         closed_form_check(&closed_forms[f], &fm_engine_exact, options, 5000, length), 0);
                 }
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_tree),
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_clock_edges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

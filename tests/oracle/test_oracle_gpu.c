@@ -10,19 +10,16 @@
  *     FATHOM_TEST_BATCH=N                                             no shorter batches: for slow sanitizers
  */
 #define _GNU_SOURCE
-#include "engine/gpu/gpu_loader.h"
-#include "engine/gpu/gpu_state.h"
+#include "case.h"
+
+#include "engine/gpu/gpu.h"
 #include "oracle/engine_run.h"
 #include "oracle/gpu_stand_in.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 1500 };
 
@@ -102,41 +99,41 @@ static fm_status take_sunk(void *context, const uint64_t *blocks, const uint64_t
 
 enum { MOST_FETCHERS = 6, MOST_FETCHED = 100 };
 
-/* Some references, in stretches that are longer or shorter than was asked for, and with or without those that
+/* Some references, in ranges that are longer or shorter than was asked for, and with or without those that
  * repeat the one before. */
 typedef struct fetched {
     const uint64_t *blocks;
     size_t count, claimed;
     recipe_random random;
     bool spares_repeats;
-    size_t fail_at; /* a stretch from here on cannot be had; 0: all can */
+    size_t fail_at; /* a range from here on cannot be had; 0: all can */
     uint64_t kept[MOST_FETCHERS][MOST_FETCHED];
 } fetched;
 
-static bool claim_some(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool claim_some(void *context, uint64_t wanted, fm_trace_range *range)
 {
     fetched *self = context;
     const uint64_t left = self->count - self->claimed, some = 1 + recipe_below(&self->random, 3 * wanted);
     if (left == 0) return false;
-    *stretch = (fm_stretch){.at = self->claimed, .left = some < left ? some : left};
-    self->claimed += (size_t)stretch->left;
+    *range = (fm_trace_range){.at = self->claimed, .left = some < left ? some : left};
+    self->claimed += (size_t)range->left;
     return true;
 }
 
-static fm_status fetch_some(void *context, unsigned worker, fm_stretch *stretch, fm_references *references,
+static fm_status fetch_some(void *context, unsigned worker, fm_trace_range *range, fm_references *references,
                             uint64_t *repeats, fm_error *error)
 {
     fetched *self = context;
-    const uint64_t *from = self->blocks + stretch->at;
-    const size_t some = stretch->left < MOST_FETCHED ? (size_t)stretch->left : MOST_FETCHED;
+    const uint64_t *from = self->blocks + range->at;
+    const size_t some = range->left < MOST_FETCHED ? (size_t)range->left : MOST_FETCHED;
     uint64_t *kept = self->kept[worker];
     size_t kept_count = 0;
-    if (self->fail_at && stretch->at >= self->fail_at)
-        return stand_in_fail(error, FM_E_CORRUPT, "a stretch of it is damaged");
+    if (self->fail_at && range->at >= self->fail_at)
+        return stand_in_fail(error, FM_E_CORRUPT, "a range of it is damaged");
     for (size_t i = 0; i < some; i++)
         if (i == 0 || !self->spares_repeats || from[i] != from[i - 1]) kept[kept_count++] = from[i];
-    stretch->at += some;
-    stretch->left -= some;
+    range->at += some;
+    range->left -= some;
     *references = (fm_references){.count = kept_count, .blocks = kept};
     *repeats = some - kept_count;
     return FM_OK;
@@ -268,42 +265,29 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
     return wrong;
 }
 
-static bool check_recipe(const recipe *made)
+static const char *run_gpu(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                           char *text, size_t size)
 {
-    uint64_t *trace = recipe_trace(made);
-    engine_answers expected = engine_answers_make(made->length);
     recipe_random random = {made->seed ^ 4242};
     const feeding how = choose_feeding(made, &random);
-    fm_seen_limit = made->seen_limit;
-    const char *wrong = engine_expect(made, trace, &expected);
-    if (!wrong) wrong = compare(made, trace, &expected, &how, &random);
-    fm_seen_limit = FM_SEEN_LIMIT;
-    if (wrong) {
-        fprintf(stderr,
-                "%s; bins %s%s%s, %u cards, batch %zu, each %zu, stack %zu, card memory %" PRIu64 "\n", wrong,
-                fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
-                how.cards, how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
-        recipe_print(made);
-    }
-    engine_answers_free(&expected);
-    free(trace);
-    return !wrong;
+    snprintf(text, size, "bins %s%s%s, %u cards, batch %zu, each %zu, stack %zu, card memory %" PRIu64,
+             fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
+             how.cards, how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
+    return compare(made, trace, expected, &how, &random);
 }
 
-static void test_generated_traces(void **state)
+static bool check_recipe(const recipe *from)
 {
-    (void)state;
+    recipe made = *from;
+    made.times = true; /* the judge's */
+    return recipe_agrees(&made, run_gpu);
+}
+
+CASE_WITH(test_generated_traces, use_stand_in, NULL)
+{
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
-    const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20260101);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    const uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
-    uint64_t bad = 0;
-    for (uint64_t index = only == UINT64_MAX ? 0 : only;
-         index < (only == UINT64_MAX ? traces : only + 1) && bad < 5; index++) {
-        recipe made = recipe_make(seed, index);
-        made.times = true; /* the judge's */
-        bad += !check_recipe(&made);
-    }
+    const uint64_t bad = recipes_failing(check_recipe, 20260101, traces);
     fm_gpu_first_sizes = usual;
     assert_int_equal(bad, 0);
 }
@@ -311,9 +295,8 @@ static void test_generated_traces(void **state)
 /* ---- through the analyzer ---- */
 
 /* Pieces by several threads, and several batches: one cycle after the other has one distance only. */
-static void test_large_feeds(void **state)
+CASE_WITH(test_large_feeds, use_stand_in, NULL)
 {
-    (void)state;
     if (!on_card()) stand_in.memory = UINT64_MAX;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     const unsigned shift = on_card() ? 20 : 15;
@@ -349,9 +332,8 @@ static void test_large_feeds(void **state)
     fm_gpu_first_sizes = usual;
 }
 
-static void test_attribution_is_refused(void **state)
+CASE_WITH(test_attribution_is_refused, use_stand_in, NULL)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 8};
     fm_analyzer_options options = {.engine = "gpu", .edges = edges, .edge_count = 2};
     fm_analyzer *analyzer;
@@ -361,9 +343,8 @@ static void test_attribution_is_refused(void **state)
 }
 
 /* Each analyzer on the card it was given, counted round. */
-static void test_several_cards(void **state)
+CASE_WITH(test_several_cards, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     stand_in.more_cards = 2;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
@@ -384,9 +365,8 @@ static void test_several_cards(void **state)
 }
 
 /* One trace on several cards: which are opened, and that all of them count. */
-static void test_shared_counting(void **state)
+CASE_WITH(test_shared_counting, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     enum { BATCH = 250, BLOCKS = 6 * BATCH / 4, REFERENCES = 20 * BATCH };
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
@@ -435,9 +415,8 @@ static void test_shared_counting(void **state)
 
 /* A batch is filled while the one before is counted, also after the first ones: the sizes to begin with leave
  * room for that. */
-static void test_overlap(void **state)
+CASE_WITH(test_overlap, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){
@@ -461,9 +440,8 @@ static void test_overlap(void **state)
 }
 
 /* A card is chosen where there is one and many references are expected. */
-static void test_choice(void **state)
+CASE_WITH(test_choice, use_stand_in, NULL)
 {
-    (void)state;
     assert_string_equal(fm_engine_choose(0), "exact");
     assert_string_equal(fm_engine_choose(1000000), "exact");
     assert_string_equal(fm_engine_choose(UINT64_C(1) << 30), "gpu");
@@ -474,9 +452,8 @@ static void test_choice(void **state)
 
 /* ---- failure ---- */
 
-static void test_no_device(void **state)
+CASE_WITH(test_no_device, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     stand_in.devices = FM_E_UNSUPPORTED;
     fm_analyzer_options options = {.engine = "gpu"};
@@ -486,9 +463,8 @@ static void test_no_device(void **state)
     assert_null(analyzer);
 }
 
-static void test_too_little_card_memory(void **state)
+CASE_WITH(test_too_little_card_memory, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     stand_in.memory = 1000;
     const uint64_t blocks[] = {1, 2, 1};
@@ -501,9 +477,8 @@ static void test_too_little_card_memory(void **state)
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_host_memory_limit(void **state)
+CASE_WITH(test_host_memory_limit, use_stand_in, NULL)
 {
-    (void)state;
     const uint64_t blocks[] = {1, 2, 1};
     fm_analyzer_options options = {.engine = "gpu", .max_memory = 32 << 20};
     fm_analyzer *analyzer;
@@ -523,9 +498,8 @@ long sysconf(int name)
     return real(name);
 }
 
-static void test_unknown_processors(void **state)
+CASE_WITH(test_unknown_processors, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
@@ -548,9 +522,8 @@ static void test_unknown_processors(void **state)
 }
 
 /* A card that fails in the middle: the error comes out, nothing hangs, nothing leaks. */
-static void test_failing_card(void **state)
+CASE_WITH(test_failing_card, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
@@ -578,9 +551,8 @@ static void test_failing_card(void **state)
 }
 
 /* The same while threads fetch; and what they fetch may be what fails. */
-static void test_failing_draw(void **state)
+CASE_WITH(test_failing_draw, use_stand_in, NULL)
 {
-    (void)state;
     if (on_card()) skip();
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 1000, .each_batch = 1000, .stack = 4000, .piece = 300};
@@ -607,8 +579,7 @@ static void test_failing_draw(void **state)
         fm_status status = draw(engine, &from, &results, &error);
         if (status == FM_OK) status = fm_engine_gpu.catch_up(engine, &results, &error);
         assert_int_equal(status, damaged ? FM_E_CORRUPT : FM_E_IO);
-        assert_string_equal(error.reason,
-                            damaged ? "a stretch of it is damaged" : "the card fell off the bus");
+        assert_string_equal(error.reason, damaged ? "a range of it is damaged" : "the card fell off the bus");
         fm_engine_gpu.destroy(engine);
         fm_tally_clear(&distances);
     }
@@ -655,9 +626,8 @@ static fm_profile *profile_of_file(const char *path, const char *engine, unsigne
 
 /* Accesses that cross blocks, through threads that fetch and cut them, against `exact` with one thread; and
  * the same file with a damaged block, which is told once, and costs its own references only. */
-static void test_file(void **state)
+CASE_WITH(test_file, use_stand_in, NULL)
 {
-    (void)state;
     enum { REFERENCES = 300000 };
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
     fm_gpu_first_sizes = (fm_gpu_sizes){.batch = 70000, .each_batch = 70000, .stack = 280000, .piece = 10000};
@@ -700,25 +670,4 @@ static void test_file(void **state)
     free(address);
     free(size);
     fm_gpu_first_sizes = usual;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_generated_traces, use_stand_in),
-        cmocka_unit_test_setup(test_large_feeds, use_stand_in),
-        cmocka_unit_test_setup(test_attribution_is_refused, use_stand_in),
-        cmocka_unit_test_setup(test_several_cards, use_stand_in),
-        cmocka_unit_test_setup(test_shared_counting, use_stand_in),
-        cmocka_unit_test_setup(test_overlap, use_stand_in),
-        cmocka_unit_test_setup(test_choice, use_stand_in),
-        cmocka_unit_test_setup(test_no_device, use_stand_in),
-        cmocka_unit_test_setup(test_too_little_card_memory, use_stand_in),
-        cmocka_unit_test_setup(test_host_memory_limit, use_stand_in),
-        cmocka_unit_test_setup(test_failing_card, use_stand_in),
-        cmocka_unit_test_setup(test_failing_draw, use_stand_in),
-        cmocka_unit_test_setup(test_file, use_stand_in),
-        cmocka_unit_test_setup(test_unknown_processors, use_stand_in),
-    };
-    return cmocka_run_group_tests_name("the gpu engine", tests, NULL, NULL);
 }

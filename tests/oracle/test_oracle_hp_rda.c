@@ -6,13 +6,10 @@
  *
  *     FATHOM_TEST_SEED=N, FATHOM_TEST_TRACES=N    as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "engine/hp_rda/hp_rda.h"
 #include "oracle/engine_run.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 1000, LONGEST = 2500 };
 
@@ -271,9 +268,8 @@ static void assert_same(const fm_tally *wanted, const fm_tally *got, const recip
     assert_true(same);
 }
 
-static void test_against_the_formulas(void **state)
+CASE(test_against_the_formulas)
 {
-    (void)state;
     const uint64_t seed = from_environment("FATHOM_TEST_SEED", 4),
                    traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     for (uint64_t index = 0; index < traces; index++) {
@@ -312,9 +308,8 @@ static void test_against_the_formulas(void **state)
     }
 }
 
-static void test_one_thread_trace_is_exact(void **state)
+CASE(test_one_thread_trace_is_exact)
 {
-    (void)state;
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / 3;
     for (uint64_t index = 0; index < traces; index++) {
         recipe made = recipe_make(99, index);
@@ -344,9 +339,8 @@ static void test_one_thread_trace_is_exact(void **state)
 }
 
 /* Long enough for many thread blocks; CPU threads, one and several, and the card. */
-static void test_who_works_does_not_matter(void **state)
+CASE(test_who_works_does_not_matter)
 {
-    (void)state;
     const size_t length = large_length(1200000);
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
@@ -375,9 +369,8 @@ static void test_who_works_does_not_matter(void **state)
     free(trace);
 }
 
-static void test_pools_that_are_too_small(void **state)
+CASE(test_pools_that_are_too_small)
 {
-    (void)state;
     uint64_t trace[1000];
     for (size_t i = 0; i < 1000; i++) trace[i] = i;
     fm_engine_options options = {.seed = 3};
@@ -391,9 +384,8 @@ static void test_pools_that_are_too_small(void **state)
     fm_tally_clear(&tally);
 }
 
-static void test_refusals(void **state)
+CASE(test_refusals)
 {
-    (void)state;
     fm_analyzer *analyzer;
     fm_error error;
     fm_analyzer_options bound = {.engine = "hp-rda", .bound = 5},
@@ -411,9 +403,8 @@ static void test_refusals(void **state)
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_stages(void **state)
+CASE(test_stages)
 {
-    (void)state;
     fm_analyzer *analyzer;
     fm_profile *profile;
     fm_analyzer_options options = {.engine = "hp-rda", .engine_options = "trace-size=64K"};
@@ -428,17 +419,4 @@ static void test_stages(void **state)
     assert_true(profile->stages[FM_HP_RDA_ANALYZE].seconds > 0);
     fm_profile_destroy(profile);
     fm_analyzer_destroy(analyzer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_the_formulas),
-        cmocka_unit_test(test_one_thread_trace_is_exact),
-        cmocka_unit_test(test_who_works_does_not_matter),
-        cmocka_unit_test(test_pools_that_are_too_small),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_stages),
-    };
-    return cmocka_run_group_tests_name("hp-rda", tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "oracle/access_supply.h"
 #include "oracle/counting_run.h"
 #include "oracle/parallel_sizes.h"
@@ -37,49 +39,30 @@ static way way_of(const recipe *made)
     return chosen;
 }
 
-static bool check_recipe(const recipe *made)
+static const char *run_parallel(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                                char *how, size_t size)
 {
-    uint64_t *trace = recipe_trace(made);
-    engine_answers expected = engine_answers_make(made->length);
     const way chosen = way_of(made);
     const parallel_sizes usual = parallel_sizes_now();
-    fm_seen_limit = made->seen_limit;
-    const char *wrong = engine_expect(made, trace, &expected);
     parallel_sizes_set(&chosen.sizes);
-    if (!wrong) wrong = counting_run(&fm_engine_parallel, made, &chosen.counting, trace, &expected);
-    fm_seen_limit = FM_SEEN_LIMIT;
+    const char *wrong = counting_run(&fm_engine_parallel, made, &chosen.counting, trace, expected);
     parallel_sizes_set(&usual);
-    if (wrong) {
-        fprintf(stderr, "%s: %u threads, bins %d, in order from %zu, %s\n", wrong, chosen.counting.threads,
-                (int)chosen.counting.bins, chosen.counting.ordered_from, chosen.counting.isa);
-        parallel_sizes_print(&chosen.sizes);
-        recipe_print(made);
-    }
-    engine_answers_free(&expected);
-    free(trace);
-    return !wrong;
+    if (wrong) parallel_sizes_print(&chosen.sizes);
+    counting_way_print(&chosen.counting, how, size);
+    return wrong;
 }
 
-static void test_generated_traces(void **state)
+static bool check_recipe(const recipe *made)
 {
-    (void)state;
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    assert_int_equal(recipes_failing(check_recipe, 20240604, traces), 0);
+    return recipe_agrees(made, run_parallel);
 }
 
-/* Long enough for the window to restart. */
-static void test_long_traces(void **state)
-{
-    (void)state;
-    if (getenv("FATHOM_TEST_ONLY")) return;
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
-    assert_int_equal(long_recipes_failing(check_recipe, 20240604, traces), 0);
-}
+/* The long ones are long enough for the window to restart. */
+RECIPE_CASES(test, check_recipe, 20240604, TRACES, TRACES_PER_LONG_ONE)
 
 /* More live blocks than the list engine can take: one thread of `exact` is the judge. */
-static void test_many_live_blocks(void **state)
+CASE(test_many_live_blocks)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t length = large_length(1200000);
     static const struct {
@@ -143,9 +126,8 @@ static fm_profile *profile_of_accesses(access_supply *from, fm_analyzer_options 
     return profile;
 }
 
-static void test_drawn_accesses(void **state)
+CASE(test_drawn_accesses)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t count = large_length(MOST_ACCESSES);
     uint64_t *const addresses = malloc(count * sizeof *addresses);
@@ -197,9 +179,8 @@ static void test_drawn_accesses(void **state)
  * are new to the end, nothing is dealt out: parts, in pieces of the least size. Under a bound, engines keep
  * all blocks where these are not too many; where there are more than can be remembered, they drop blocks.
  */
-static void test_shares(void **state)
+CASE(test_shares)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     enum { MOST_KEYS = 1 << 15, LEAST_TABLES = 2 << 20, BYTES_A_BLOCK = 64 };
     static const struct {
@@ -276,9 +257,8 @@ static void test_shares(void **state)
 
 /* Under a limit of memory threads that draw count the same, and never hold more, or refuse before they would:
  * then one thread, which is fed, begins anew. */
-static void test_limits(void **state)
+CASE(test_limits)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     static const struct {
         uint64_t megabytes;
@@ -312,14 +292,4 @@ static void test_limits(void **state)
     }
     fm_profile_destroy(alone);
     free(addresses);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces), cmocka_unit_test(test_long_traces),
-        cmocka_unit_test(test_many_live_blocks), cmocka_unit_test(test_drawn_accesses),
-        cmocka_unit_test(test_shares),           cmocka_unit_test(test_limits),
-    };
-    return cmocka_run_group_tests_name("several threads", tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
+#include "case.h"
+
 #include "cluster/parda.h"
 #include "oracle/counting_run.h"
 
@@ -34,40 +36,33 @@ static way way_of(const recipe *made)
     return chosen;
 }
 
-static bool check_recipe(const recipe *made)
+static const char *run_parda(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                             char *how, size_t size)
 {
-    uint64_t *trace = recipe_trace(made);
-    engine_answers expected = engine_answers_make(made->length);
     const way chosen = way_of(made);
     const size_t usual = fm_parda_share;
-    fm_seen_limit = made->seen_limit;
     fm_parda_share = chosen.share;
-    const char *wrong = engine_expect(made, trace, &expected);
-    if (!wrong) wrong = counting_run(&fm_engine_parda, made, &chosen.counting, trace, &expected);
-    fm_seen_limit = FM_SEEN_LIMIT;
+    const char *wrong = counting_run(&fm_engine_parda, made, &chosen.counting, trace, expected);
     fm_parda_share = usual;
-    if (wrong) {
-        fprintf(stderr, "%s: %u threads, shares of %zu, bins %d, in order from %zu\n", wrong,
-                chosen.counting.threads, chosen.share, (int)chosen.counting.bins,
-                chosen.counting.ordered_from);
-        recipe_print(made);
-    }
-    engine_answers_free(&expected);
-    free(trace);
-    return !wrong;
+    if (wrong) fprintf(stderr, "shares of %zu\n", chosen.share);
+    counting_way_print(&chosen.counting, how, size);
+    return wrong;
 }
 
-static void test_generated_traces(void **state)
+static bool check_recipe(const recipe *made)
 {
-    (void)state;
+    return recipe_agrees(made, run_parda);
+}
+
+CASE(test_generated_traces)
+{
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
     assert_int_equal(recipes_failing(check_recipe, 20240613, traces), 0);
 }
 
 /* Through the public door, with more blocks and phases of the usual size: `exact` is the judge. */
-static void test_profiles(void **state)
+CASE(test_profiles)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     const size_t length = large_length(1200000);
     static const struct {
@@ -103,9 +98,8 @@ static void test_profiles(void **state)
 }
 
 /* Memory must not grow with the trace: a phase has a size of its own. */
-static void test_memory(void **state)
+CASE(test_memory)
 {
-    (void)state;
     enum { BATCH = 12500, BATCHES = 60, KEYS = 5000 };
     static uint64_t blocks[BATCH];
     const size_t usual = fm_parda_share;
@@ -130,14 +124,4 @@ static void test_memory(void **state)
     fm_engine_parda.destroy(engine);
     fm_tally_clear(&tally);
     fm_parda_share = usual;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generated_traces),
-        cmocka_unit_test(test_profiles),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests_name("engine parda", tests, NULL, NULL);
 }

@@ -7,15 +7,12 @@
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
-#include "engine/sampled/block_sample.h"
-#include "engine/sampled/distinct_sketch.h"
+#include "case.h"
+
+#include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static fm_profile *profile_by(const char *engine, const char *engine_options, fm_bins bins,
                               const uint64_t *trace, size_t length)
@@ -57,9 +54,8 @@ static void assert_same_counts(const recipe *made, const fm_profile *a, const fm
     }
 }
 
-static void test_everything_sampled(void **state)
+CASE(test_everything_sampled)
 {
-    (void)state;
     const uint64_t seed = from_environment("FATHOM_TEST_SEED", 2015);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", 600);
     for (uint64_t index = 0; index < traces; index++) {
@@ -128,9 +124,8 @@ static void naive_touch(naive_sample *naive, uint64_t block, uint32_t hash, size
     naive->count = kept;
 }
 
-static void test_fixed_number(void **state)
+CASE(test_fixed_number)
 {
-    (void)state;
     const uint64_t seed = from_environment("FATHOM_TEST_SEED", 2015);
     const size_t bins = fm_bins_index(FM_BINS_LOGLINEAR, UINT64_MAX) + 1;
     double *counts = malloc(bins * sizeof *counts);
@@ -163,9 +158,8 @@ static void test_fixed_number(void **state)
 
 /* ---- how many distinct blocks ---- */
 
-static void test_sketch(void **state)
+CASE(test_sketch)
 {
-    (void)state;
     fm_distinct_sketch *sketch = malloc(sizeof *sketch);
     assert_non_null(sketch);
     double squares = 0, worst = 0;
@@ -217,9 +211,8 @@ static double mean_curve_error(const fm_profile *a, const fm_profile *b)
 }
 
 /* 95 % of the points, over many hash functions, with some room for chance and for what the bins round. */
-static void test_band_holds(void **state)
+CASE(test_band_holds)
 {
-    (void)state;
     static const char *const how[] = {"rate=0.02", "samples=1000", "rate=0.02,hashes=8"};
     uint64_t *trace = generated("zipf", KEYS, REFERENCES, 0.8);
     fm_profile *exact = profile_by("exact", NULL, FM_BINS_LOGLINEAR, trace, REFERENCES);
@@ -247,9 +240,8 @@ static void test_band_holds(void **state)
     free(trace);
 }
 
-static void test_mean_error(void **state)
+CASE(test_mean_error)
 {
-    (void)state;
     static const struct {
         const char *pattern;
         double skew;
@@ -280,9 +272,8 @@ static void test_mean_error(void **state)
     }
 }
 
-static void test_memory(void **state)
+CASE(test_memory)
 {
-    (void)state;
     uint64_t *trace = generated("uniform", 1000000, 3000000, 0);
     fm_analyzer_options options = {.engine = "shards", .engine_options = "samples=8192"};
     fm_analyzer *analyzer;
@@ -303,9 +294,8 @@ static void test_memory(void **state)
 
 /* ---- aet ---- */
 
-static void test_model_closed_forms(void **state)
+CASE(test_model_closed_forms)
 {
-    (void)state;
     enum { LENGTH = 200000 };
     for (uint64_t keys = 1; keys < 20000; keys *= 7) {
         uint64_t *trace = generated("cyclic", keys, LENGTH, 0);
@@ -337,9 +327,8 @@ static void test_model_closed_forms(void **state)
 
 /* ---- wrong wishes ---- */
 
-static void test_refusals(void **state)
+CASE(test_refusals)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 8};
     const fm_analyzer_options bad[] = {
         {.engine = "shards", .engine_options = "rate=0.1,samples=5"},
@@ -358,19 +347,4 @@ static void test_refusals(void **state)
         assert_int_equal(fm_analyzer_create(&analyzer, &bad[i], NULL), FM_E_ARGUMENT);
         assert_null(analyzer);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything_sampled),
-        cmocka_unit_test(test_fixed_number),
-        cmocka_unit_test(test_band_holds),
-        cmocka_unit_test(test_mean_error),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_model_closed_forms),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_sketch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

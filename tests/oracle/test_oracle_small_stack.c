@@ -6,15 +6,12 @@
  *
  *     FATHOM_TEST_SEED=N     other traces
  */
-#include "engine/sampled/exact_below.h"
-#include "engine/sampled/sampled_part.h"
+#include "case.h"
+
+#include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
 #include <fathom/fathom.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static uint64_t *true_distances(const uint64_t *trace, size_t length)
 {
@@ -101,9 +98,8 @@ static void check_all_isas(const uint64_t *trace, size_t length, uint64_t bound,
     free(distances);
 }
 
-static void test_recipes(void **state)
+CASE(test_recipes)
 {
-    (void)state;
     const uint64_t seed = from_environment("FATHOM_TEST_SEED", 4096);
     recipe_random random = {seed};
     for (uint64_t index = 0; index < few_rounds(2000); index++) {
@@ -119,9 +115,8 @@ static void test_recipes(void **state)
 }
 
 /* Long enough for many restarts: new blocks, a drifting working set, blocks in clusters. */
-static void test_restarts(void **state)
+CASE(test_restarts)
 {
-    (void)state;
     const size_t length = few_rounds(120000);
     recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
     uint64_t *trace = malloc(length * sizeof *trace);
@@ -144,9 +139,8 @@ static void test_restarts(void **state)
 }
 
 /* First touches are told as long as there are at most twice as many blocks as the bound; from either way. */
-static void test_first_touches(void **state)
+CASE(test_first_touches)
 {
-    (void)state;
     enum { LENGTH = 60000 };
     recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
     uint64_t *trace = malloc(LENGTH * sizeof *trace);
@@ -190,9 +184,8 @@ static void test_first_touches(void **state)
 }
 
 /* What is remembered of first touches keeps to the limit; without room for it, they are not told. */
-static void test_memory_limit(void **state)
+CASE(test_memory_limit)
 {
-    (void)state;
     const fm_exact_kernels *kernels = fm_exact_kernels_find(NULL);
     fm_exact_below below;
     assert_int_equal(fm_exact_below_create(&below, 4096, kernels, 7, 1000, NULL), FM_E_LIMIT);
@@ -271,9 +264,8 @@ static size_t check_samples(const char *isa, uint64_t keys, uint64_t most, recip
     return linked;
 }
 
-static void test_samples(void **state)
+CASE(test_samples)
 {
-    (void)state;
     recipe_random random = {from_environment("FATHOM_TEST_SEED", 4096)};
     size_t linked = 0;
     const char *isa;
@@ -282,14 +274,4 @@ static void test_samples(void **state)
             linked += check_samples(isa, 1 + recipe_below(&random, round % 2 ? 600 : 20000),
                                     round % 3 == 0 ? 1 + recipe_below(&random, 50) : 0, &random);
     assert_true(linked > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recipes),       cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_first_touches), cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,14 +5,12 @@
  *
  *     FATHOM_TEST_TRACES=N   more (or fewer) traces
  */
+#include "case.h"
+
 #include "oracle/engine_calls.h"
 #include "oracle/team_case.h"
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 120 };
 
@@ -21,9 +19,8 @@ static uint64_t traces(void)
     return from_environment("FATHOM_TEST_TRACES", TRACES);
 }
 
-static void generated_traces(void **state)
+CASE(generated_traces)
 {
-    (void)state;
     for (uint64_t index = 0; index < traces(); index++) {
         recipe made = recipe_make(2017, index);
         if (made.length > 2000) made.length %= 2000;
@@ -37,9 +34,8 @@ static void generated_traces(void **state)
  * Under a bound, an engine drops blocks when twice as many and 65,536 more are held: only long traces get
  * there. Judged by `exact` on one core, which the other tests compare with the list.
  */
-static void blocks_are_dropped(void **state)
+CASE(blocks_are_dropped)
 {
-    (void)state;
     for (uint64_t index = 0; index < traces() / 50 + 1; index++) {
         recipe made = recipe_make(4034, index);
         made.kind = (recipe_kind)(index % 4); /* uniform, Zipf, cyclic, sawtooth */
@@ -99,9 +95,8 @@ static void *settle_or_fail(void *argument)
     return NULL;
 }
 
-static void one_rank_fails(void **state)
+CASE(one_rank_fails)
 {
-    (void)state;
     enum { RANKS = 5 };
     failing ranks[RANKS];
     pthread_t threads[RANKS];
@@ -120,16 +115,11 @@ static void one_rank_fails(void **state)
     fm_local_cluster_destroy(cluster);
 }
 
-int main(void)
+BEFORE_CASES
 {
     /* Engines come and go with every phase: without this their memory would be the kernel's work, each time.
      */
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 512 << 20);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generated_traces),
-        cmocka_unit_test(blocks_are_dropped),
-        cmocka_unit_test(one_rank_fails),
-    };
-    return cmocka_run_group_tests_name("oracle: teams of ranks", tests, NULL, NULL);
+    return -1;
 }

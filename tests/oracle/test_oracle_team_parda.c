@@ -6,14 +6,10 @@
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c
  */
-#include "cluster/parda_messages.h"
-#include "cluster/team_parda.h"
+#include "case.h"
+
+#include "cluster/parda.h"
 #include "oracle/team_case.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { TRACES = 200, TRACES_PER_LONG_ONE = 100 };
 
@@ -32,25 +28,11 @@ static bool check_recipe(const recipe *made)
     return good;
 }
 
-static void test_generated_traces(void **state)
-{
-    (void)state;
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    assert_int_equal(recipes_failing(check_recipe, 20240612, traces), 0);
-}
-
-static void test_long_traces(void **state)
-{
-    (void)state;
-    if (getenv("FATHOM_TEST_ONLY")) return;
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
-    assert_int_equal(long_recipes_failing(check_recipe, 20240612, traces), 0);
-}
+RECIPE_CASES(test, check_recipe, 20240612, TRACES, TRACES_PER_LONG_ONE)
 
 /* The smallest traces, and the smallest bounds, with every number of ranks. */
-static void test_smallest(void **state)
+CASE(test_smallest)
 {
-    (void)state;
     if (getenv("FATHOM_TEST_ONLY")) return;
     /* One in five, where few are asked for one in eleven: numbers that leave all lengths, ranks and kinds. */
     const uint64_t step = from_environment("FATHOM_TEST_TRACES", TRACES) < TRACES ? 11 : 5;
@@ -67,9 +49,8 @@ static void test_smallest(void **state)
 }
 
 /* Table II of the paper: two processors, and the distances that both together must find. */
-static void test_the_papers_example(void **state)
+CASE(test_the_papers_example)
 {
-    (void)state;
     static const char trace[] = "dacbccg" /* the first processor's */
                                 "efafbc";
     enum { FIRST = 7, LENGTH = sizeof trace - 1 };
@@ -99,9 +80,8 @@ static void test_the_papers_example(void **state)
 
 /* Algorithm 4: what the right has is forgotten on the left, so that together the ranks hold each block once.
  */
-static void test_no_block_twice(void **state)
+CASE(test_no_block_twice)
 {
-    (void)state;
     enum { LENGTH = 4000, BLOCKS = 500 };
     fm_parda_chunk earlier, later;
     assert_int_equal(fm_parda_chunk_create(&earlier, 0, FM_BINS_EXACT, 1, NULL), FM_OK);
@@ -137,9 +117,8 @@ static void test_no_block_twice(void **state)
 }
 
 /* Algorithm 7: under a bound, neither what a chunk holds nor what it passes on grows with the chunk. */
-static void test_bounded_chunk(void **state)
+CASE(test_bounded_chunk)
 {
-    (void)state;
     enum { BOUND = 100 };
     fm_parda_chunk chunk;
     assert_int_equal(fm_parda_chunk_create(&chunk, BOUND, FM_BINS_LOG2, 1, NULL), FM_OK);
@@ -155,14 +134,4 @@ static void test_bounded_chunk(void **state)
     assert_int_equal(chunk.tally.total, 1);
     assert_int_equal(chunk.tally.beyond, 10000 - BOUND + 2);
     fm_parda_chunk_clear(&chunk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_papers_example), cmocka_unit_test(test_no_block_twice),
-        cmocka_unit_test(test_bounded_chunk),      cmocka_unit_test(test_smallest),
-        cmocka_unit_test(test_generated_traces),   cmocka_unit_test(test_long_traces),
-    };
-    return cmocka_run_group_tests_name("PARDA teams", tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_seen_set.c - the bounded memory of blocks against a plain array, at its edges and past its limit. */
-#include "engine/seen_set.h"
+#include "case.h"
+
+#include "engine/engine_tables.h"
 #include "oracle/trace_recipe.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static void test_first_and_again(void **state)
+CASE(test_first_and_again)
 {
-    (void)state;
     static const uint64_t keys[] = {0, UINT64_MAX, 1, UINT64_C(1) << 63, 5};
     fm_seen_set *set = fm_seen_set_create(FM_SEEN_LIMIT, 1, false);
     assert_non_null(set);
@@ -25,9 +21,8 @@ static void test_first_and_again(void **state)
 }
 
 /* Random keys of a small alphabet, so that known and new ones mix, through several doublings. */
-static void test_against_an_array(void **state)
+CASE(test_against_an_array)
 {
-    (void)state;
     enum { ALPHABET = 20000 };
     uint64_t *last = calloc(ALPHABET, sizeof *last);
     assert_non_null(last);
@@ -53,9 +48,8 @@ static void test_against_an_array(void **state)
     free(last);
 }
 
-static void test_limit(void **state)
+CASE(test_limit)
 {
-    (void)state;
     for (uint64_t limit = 0; limit < 2000; limit += limit < 3 ? 1 : 397) {
         fm_seen_set *set = fm_seen_set_create(limit, 3, false);
         assert_non_null(set);
@@ -74,9 +68,8 @@ static void test_limit(void **state)
     }
 }
 
-static void test_budget(void **state)
+CASE(test_budget)
 {
-    (void)state;
     fm_seen_set *set = fm_seen_set_create(FM_SEEN_LIMIT, 3, false);
     assert_non_null(set);
     const uint64_t budget = 100000;
@@ -94,9 +87,8 @@ static void test_budget(void **state)
 }
 
 /* Every key once: the ones that a table might take for something else, and others. */
-static void test_all_keys(void **state)
+CASE(test_all_keys)
 {
-    (void)state;
     for (uint64_t keys = 0; keys < 3000; keys += keys < 4 ? 1 : 743) {
         bool given[3000] = {false};
         fm_seen_set *set = fm_seen_set_create(2000, 3, false);
@@ -113,14 +105,4 @@ static void test_all_keys(void **state)
         assert_int_equal(count, keys <= 2000 ? keys : 0); /* none is left of a set that was given up */
         fm_seen_set_destroy(set);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_and_again), cmocka_unit_test(test_against_an_array),
-        cmocka_unit_test(test_limit),           cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_all_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

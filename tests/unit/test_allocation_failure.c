@@ -12,15 +12,14 @@
  * only, which are made to fail as a whole instead.
  */
 #define _GNU_SOURCE
-#include "analyzer/prepared.h"
+#include "case.h"
+
+#include "analyzer/analyzer_state.h"
+#include "base/sha256.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <fathom/fathom.h>
 
 #if defined(__has_feature)
@@ -34,25 +33,17 @@
 
 #ifdef UNDER_SANITIZER
 
-static void refuse_every_allocation(void **state)
+CASE(refuse_every_allocation)
 {
-    (void)state;
     print_message(
         "SKIP: the sanitizer brings its own malloc, which cannot be replaced; the release build runs this\n");
     skip();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_every_allocation)};
-    return cmocka_run_group_tests_name("allocation failure", tests, NULL, NULL);
-}
-
 #else
 
 #include "cluster/parda.h"
-#include "engine/gpu/gpu_loader.h"
-#include "engine/gpu/gpu_state.h"
+#include "engine/gpu/gpu.h"
 #include "engine/parallel/parallel.h"
 #include "oracle/gpu_stand_in.h"
 
@@ -436,9 +427,8 @@ static fm_status analyze_with_engine(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void engines(void **state)
+CASE(engines)
 {
-    (void)state;
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         engine_name = info->name;
@@ -462,9 +452,8 @@ static fm_status analyze_with_samples(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void samples(void **state)
+CASE(samples)
 {
-    (void)state;
     for (engine_bound = 100; engine_bound < 100000; engine_bound *= 100)
         refuse_each_request(analyze_with_samples);
 }
@@ -478,9 +467,8 @@ static fm_status analyze_with_threads(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void several_threads(void **state)
+CASE(several_threads)
 {
-    (void)state;
     const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
     const uint64_t usual_drawn = fm_parallel_drawn_least;
     fm_parallel_piece = 1000;
@@ -512,9 +500,8 @@ static fm_status analyze_in_batches(fm_error *error)
     return analyze(&options, NULL, error);
 }
 
-static void engines_in_batches(void **state)
+CASE(engines_in_batches)
 {
-    (void)state;
     static const char *const names[] = {"gpu", "hp-rda"};
     static const fm_gpu_module module = GPU_STAND_IN_TABLE;
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
@@ -612,9 +599,8 @@ static fm_status count_with_ranks(fm_error *error)
     return FM_OK;
 }
 
-static void parda_ranks(void **state)
+CASE(parda_ranks)
 {
-    (void)state;
     const size_t usual = fm_parda_share;
     fm_parda_share = 500;
     for (int bounded = 0; bounded < 2; bounded++)
@@ -626,9 +612,8 @@ static void parda_ranks(void **state)
     fm_parda_share = usual;
 }
 
-static void attribution(void **state)
+CASE(attribution)
 {
-    (void)state;
     const fm_engine_info *info;
     for (size_t i = 0; (info = fm_engine_at(i)); i++) {
         if (info->histogram_only) continue;
@@ -687,33 +672,28 @@ static void read_trace(const char *name, fm_reader_options options)
     read_part(name, options, REFERENCES);
 }
 
-static void reader_of_native_traces(void **state)
+CASE(reader_of_native_traces)
 {
-    (void)state;
     read_trace("a.fathom", (fm_reader_options){0});
 }
 
-static void reader_of_compressed_text(void **state)
+CASE(reader_of_compressed_text)
 {
-    (void)state;
     read_trace("b.txt.zst", (fm_reader_options){0});
 }
 
-static void reader_of_raw_keys(void **state)
+CASE(reader_of_raw_keys)
 {
-    (void)state;
     read_trace("c.u64", (fm_reader_options){0});
 }
 
-static void reader_of_csv_requests(void **state)
+CASE(reader_of_csv_requests)
 {
-    (void)state;
     read_trace("d.csv.gz", (fm_reader_options){.csv_key = "offset", .csv_size = "bytes"});
 }
 
-static void reader_of_csv_strings(void **state)
+CASE(reader_of_csv_strings)
 {
-    (void)state;
     read_trace("d.csv.gz", (fm_reader_options){.csv_key = "name"});
 }
 
@@ -726,9 +706,8 @@ static fm_status measure_trace(fm_error *error)
     return status;
 }
 
-static void extent_of_a_trace(void **state)
+CASE(extent_of_a_trace)
 {
-    (void)state;
     refuse_each_request(measure_trace);
 }
 
@@ -742,9 +721,8 @@ static fm_status check_trace(fm_error *error)
     return status;
 }
 
-static void check_of_a_trace(void **state)
+CASE(check_of_a_trace)
 {
-    (void)state;
     refuse_each_request(check_trace);
 }
 
@@ -762,9 +740,8 @@ static fm_status write_and_remove(fm_error *error)
     return status;
 }
 
-static void writers(void **state)
+CASE(writers)
 {
-    (void)state;
     output_columns = FM_COLUMN_SIZE | FM_COLUMN_KIND;
     output_name = "out.fathom";
     refuse_each_request(write_and_remove);
@@ -838,16 +815,14 @@ static fm_status sites_there_and_back(fm_error *error)
     return status;
 }
 
-static void code_sites(void **state)
+CASE(code_sites)
 {
-    (void)state;
     refuse_each_request(sites_there_and_back);
 }
 
 /* Of a trace of two blocks, and with modules, which every part looks for. */
-static void readers_of_parts(void **state)
+CASE(readers_of_parts)
 {
-    (void)state;
     static const uint64_t native[3] = {0, 65536, 464};
     char path[256];
     fm_error error;
@@ -861,9 +836,8 @@ static void readers_of_parts(void **state)
 }
 
 /* The same trace by two threads: two blocks are not for more. */
-static void reader_by_threads(void **state)
+CASE(reader_by_threads)
 {
-    (void)state;
     char path[256];
     fm_error error;
     assert_int_equal(write_sites(in_directory(path, sizeof path, "threads.fathom"), &error), FM_OK);
@@ -941,16 +915,14 @@ static void refuse_threads_that_draw(fm_status (*function)(fm_error *error))
     unlink(path);
 }
 
-static void code_sites_by_threads(void **state)
+CASE(code_sites_by_threads)
 {
-    (void)state;
     for (engine_bound = 0; engine_bound <= 100; engine_bound += 100)
         refuse_threads_that_draw(sites_by_threads);
 }
 
-static void in_order_by_threads(void **state)
+CASE(in_order_by_threads)
 {
-    (void)state;
     engine_with_times = false;
     for (engine_bound = 0; engine_bound <= 100; engine_bound += 100)
         refuse_threads_that_draw(order_by_threads);
@@ -996,9 +968,8 @@ static fm_status sample_and_estimate(fm_error *error)
     return status;
 }
 
-static void samples_of_a_run(void **state)
+CASE(samples_of_a_run)
 {
-    (void)state;
     for (int bursts = 0; bursts <= 1; bursts++) {
         sample_by_bursts = bursts;
         refuse_each_request(sample_and_estimate);
@@ -1018,9 +989,8 @@ static fm_status generate(fm_error *error)
     return FM_OK;
 }
 
-static void generators(void **state)
+CASE(generators)
 {
-    (void)state;
     const fm_pattern_info *info;
     for (size_t i = 0; (info = fm_generator_pattern_at(i)); i++) {
         output_name = info->name;
@@ -1087,9 +1057,10 @@ static fm_status attribute_again(fm_error *error)
     return status;
 }
 
-static void attributions(void **state)
+static int make_profiles(void **state), drop_profiles(void **state);
+
+CASE_WITH(attributions, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(attribute_again);
 }
 
@@ -1145,9 +1116,8 @@ static fm_status write_and_read_profiles(fm_error *error)
     return status;
 }
 
-static void profiles_written_read_merged(void **state)
+CASE_WITH(profiles_written_read_merged, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(write_and_read_profiles);
 }
 
@@ -1161,9 +1131,8 @@ static fm_status model(fm_error *error)
     return status;
 }
 
-static void comparison_and_curve(void **state)
+CASE_WITH(comparison_and_curve, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(model);
 }
 
@@ -1211,9 +1180,8 @@ static fm_status find_phases(fm_error *error)
     return status;
 }
 
-static void phases_inside_phases(void **state)
+CASE(phases_inside_phases)
 {
-    (void)state;
     refuse_each_request(find_phases);
 }
 
@@ -1247,9 +1215,8 @@ static fm_status prediction(fm_error *error)
     return status;
 }
 
-static void models_and_predictions(void **state)
+CASE_WITH(models_and_predictions, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(prediction);
 }
 
@@ -1260,9 +1227,8 @@ static fm_status machine(fm_error *error)
     return fm_machine_caches(caches, 16, &count, error);
 }
 
-static void caches_of_this_machine(void **state)
+CASE(caches_of_this_machine)
 {
-    (void)state;
     refuse_each_request(machine);
 }
 
@@ -1285,45 +1251,95 @@ static fm_status views(fm_error *error)
     return status;
 }
 
-static void views_and_report(void **state)
+CASE_WITH(views_and_report, make_profiles, drop_profiles)
 {
-    (void)state;
     refuse_each_request(views);
 }
 
-int main(void)
+/* ---- the page of a program, with its source ---- */
+
+static char source[64], sum[FM_SHA256_TEXT];
+static size_t source_size;
+
+static fm_status page_of_a_program(fm_error *error)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(engines),
-        cmocka_unit_test(samples),
-        cmocka_unit_test(several_threads),
-        cmocka_unit_test(engines_in_batches),
-        cmocka_unit_test(attribution),
-        cmocka_unit_test(parda_ranks),
-        cmocka_unit_test(reader_of_native_traces),
-        cmocka_unit_test(reader_of_compressed_text),
-        cmocka_unit_test(reader_of_raw_keys),
-        cmocka_unit_test(reader_of_csv_requests),
-        cmocka_unit_test(reader_of_csv_strings),
-        cmocka_unit_test(extent_of_a_trace),
-        cmocka_unit_test(check_of_a_trace),
-        cmocka_unit_test(writers),
-        cmocka_unit_test(code_sites),
-        cmocka_unit_test(readers_of_parts),
-        cmocka_unit_test(reader_by_threads),
-        cmocka_unit_test(code_sites_by_threads),
-        cmocka_unit_test(in_order_by_threads),
-        cmocka_unit_test(samples_of_a_run),
-        cmocka_unit_test(generators),
-        cmocka_unit_test_setup_teardown(attributions, make_profiles, drop_profiles),
-        cmocka_unit_test_setup_teardown(profiles_written_read_merged, make_profiles, drop_profiles),
-        cmocka_unit_test_setup_teardown(comparison_and_curve, make_profiles, drop_profiles),
-        cmocka_unit_test_setup_teardown(models_and_predictions, make_profiles, drop_profiles),
-        cmocka_unit_test(phases_inside_phases),
-        cmocka_unit_test(caches_of_this_machine),
-        cmocka_unit_test_setup_teardown(views_and_report, make_profiles, drop_profiles),
-    };
-    return cmocka_run_group_tests_name("allocation failure", tests, prepare, clean_up);
+    static const uint64_t edges[] = {0, 1, 16, 256};
+    static fm_bin late[] = {{256, UINT64_MAX, 7}};
+    static fm_module modules[] = {{.path = "/no/such/program", .build_id = "aa"}};
+    fm_frame frames[40];
+    fm_site sites[80];
+    fm_pair pairs[80];
+    for (uint32_t i = 0; i < 40; i++) frames[i] = (fm_frame){"function", source, 1 + i, 1};
+    for (uint32_t i = 0; i < 80; i++) {
+        sites[i] = (fm_site){.module = 0, .address = i, .path = i % 3, .frame_count = i % 2, .symbol = "s"};
+        if (i % 2) sites[i].frames = &frames[i / 2];
+        pairs[i] = (fm_pair){.use = i, .reuse = 79 - i, .count = 8, .cold = 1, .bin_count = 1, .bins = late};
+    }
+    fm_call_path paths[] = {{FM_NONE, 1}, {0, 2}, {1, 3}};
+    fm_object objects[] = {{.kind = FM_OBJECT_HEAP, .module = FM_NONE, .allocation = 2}};
+    fm_object_use uses[] = {{.object = 0, .site = 1, .count = 7, .bin_count = 1, .bins = late}};
+    fm_attribution attribution = {.edge_count = 4,
+                                  .edges = edges,
+                                  .late_from = 16,
+                                  .module_count = 1,
+                                  .site_count = 80,
+                                  .path_count = 3,
+                                  .pair_count = 80,
+                                  .object_count = 1,
+                                  .object_use_count = 1,
+                                  .modules = modules,
+                                  .sites = sites,
+                                  .paths = paths,
+                                  .pairs = pairs,
+                                  .objects = objects,
+                                  .object_uses = uses,
+                                  .source_count = 1,
+                                  .sources =
+                                      &(fm_source){.path = source, .sha256 = sum, .size = source_size}};
+    fm_run run = {.command = (char *)"program"};
+    fm_profile part = {.engine = (char *)"exact", .granularity = 64, .complete = true, .run = &run};
+    fm_profile *parts[] = {&part};
+    fm_profile profile = {.engine = (char *)"exact",
+                          .granularity = 64,
+                          .complete = true,
+                          .attribution = &attribution,
+                          .run = &run,
+                          .part_count = 1,
+                          .parts = parts};
+    const fm_profile *all[] = {&profile};
+    fm_report_options options = {.title = "title"};
+    return fm_report_write_page(nowhere, &options, all, 1, NULL, 0, error);
 }
+
+static int write_source(void **state)
+{
+    (void)state;
+    char text[1000] = "";
+    snprintf(source, sizeof source, "%s/source.c", directory);
+    for (int i = 0; i < 50; i++) snprintf(text + strlen(text), sizeof text - strlen(text), "line %d\n", i);
+    source_size = strlen(text);
+    fm_sha256_text(text, source_size, sum);
+    FILE *out = fopen(source, "w");
+    if (!out) return -1;
+    fputs(text, out);
+    return fclose(out);
+}
+
+static int remove_source(void **state)
+{
+    (void)state;
+    return unlink(source);
+}
+
+CASE_WITH(page_of_a_program_and_its_source, write_source, remove_source)
+{
+    if (!fm_report_available()) {
+        print_message("SKIP: this build has no report page (made with FATHOM_REPORT=OFF)\n");
+        skip();
+    }
+    refuse_each_request(page_of_a_program);
+}
+
+CASES_WITH(prepare, clean_up);
 
 #endif

@@ -3,6 +3,8 @@
  * test_analyze.c - fm_analyze: whatever way a trace takes through threads (they are started by pthread_create
  * in the library), profiles, pairs and damage are those of feeding its batches one after the other.
  */
+#include "case.h"
+
 #include "engine/parallel/parallel.h"
 #include "unit/native_samples.h"
 
@@ -39,9 +41,9 @@ static sample make_accesses(size_t count, uint32_t most_bytes)
     sample s = make_sample(count, 0, 11);
     uint64_t seed = 3;
     for (size_t i = 0; i < s.count; i++) {
-        s.address[i] = next_random(&seed) % 50 ? i * 24 % 300000 : next_random(&seed) % 4000000;
-        s.size[i] = 1 + (uint32_t)(next_random(&seed) % most_bytes);
-        s.site[i] = 0x1000 + next_random(&seed) % 40;
+        s.address[i] = random_from(&seed) % 50 ? i * 24 % 300000 : random_from(&seed) % 4000000;
+        s.size[i] = 1 + (uint32_t)(random_from(&seed) % most_bytes);
+        s.site[i] = 0x1000 + random_from(&seed) % 40;
         s.kind[i] = FM_KIND_LOAD;
     }
     return s;
@@ -191,9 +193,8 @@ static void check_all(const char *path)
             check(path, &choices[c], threads);
 }
 
-static void sound(void **state)
+CASE(sound)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     sample s = make_accesses(ACCESSES, 8);
     store_accesses(&s, path);
@@ -202,9 +203,8 @@ static void sound(void **state)
 }
 
 /* Within a block of the trace: in no order for threads, so that all is begun anew. */
-static void damaged(void **state)
+CASE(damaged)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     sample s = make_accesses(ACCESSES, 8);
     size_t size;
@@ -220,9 +220,8 @@ static void damaged(void **state)
 }
 
 /* Accesses to more blocks than are worth preparing; and one of a size that no trace has. */
-static void long_accesses(void **state)
+CASE(long_accesses)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     sample s = make_accesses(under_sanitizer() ? FEW / 6 : FEW, 5000);
     store_accesses(&s, path);
@@ -251,9 +250,8 @@ static bool give_up(void *context, fm_analyzer *analyzer)
     return true;
 }
 
-static void callers(void **state)
+CASE(callers)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     const size_t accesses = under_sanitizer() ? 3 * FM_BATCH_MAX : ACCESSES;
     sample s = make_sample(accesses, 0, 5);
@@ -300,18 +298,14 @@ static void callers(void **state)
     free_sample(&s);
 }
 
-int main(void)
+CASES_WITH(make_directory, remove_directory);
+
+BEFORE_CASES
 {
     if (under_sanitizer()) {
         fm_parallel_piece = SMALL / 3;
         fm_parallel_least = 2 * SMALL;
         fm_parallel_drawn_least = SMALL / 4;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound),
-        cmocka_unit_test(damaged),
-        cmocka_unit_test(long_accesses),
-        cmocka_unit_test(callers),
-    };
-    return cmocka_run_group_tests_name("whole traces", tests, make_directory, remove_directory);
+    return -1;
 }

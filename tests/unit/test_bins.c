@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_bins.c - bins cover all 64-bit distances without gap or overlap, as their definitions say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+#include "random.h"
 
-#include <cmocka.h>
 #include <fathom/profile.h>
 
 static const fm_bins all[] = {FM_BINS_LOGLINEAR, FM_BINS_LOG2, FM_BINS_EXACT};
-
-static uint64_t random_state = 88172645463325252u;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 /* Naive definitions, by counting up. */
 static void naive_range(fm_bins bins, uint64_t distance, uint64_t *lo, uint64_t *hi)
@@ -44,9 +33,8 @@ static void check_distance(fm_bins bins, uint64_t distance)
     if (lo != 0) assert_int_equal(fm_bins_index(bins, lo - 1), index - 1);
 }
 
-static void every_distance_is_in_the_bin_it_should_be(void **state)
+CASE(every_distance_is_in_the_bin_it_should_be)
 {
-    (void)state;
     for (size_t b = 0; b < 3; b++) {
         for (uint64_t distance = 0; distance < 20000; distance++) check_distance(all[b], distance);
         for (unsigned bit = 0; bit < 64; bit++)
@@ -57,9 +45,8 @@ static void every_distance_is_in_the_bin_it_should_be(void **state)
     }
 }
 
-static void bins_number_without_gaps(void **state)
+CASE(bins_number_without_gaps)
 {
-    (void)state;
     for (size_t b = 0; b < 2; b++) {
         uint64_t expected = 0;
         for (size_t index = 0;; index++) {
@@ -77,9 +64,8 @@ static void bins_number_without_gaps(void **state)
     }
 }
 
-static void loglinear_is_fine_enough(void **state)
+CASE(loglinear_is_fine_enough)
 {
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         uint64_t distance = random_next() >> (random_next() % 64), lo, hi;
         fm_bins_range(FM_BINS_LOGLINEAR, fm_bins_index(FM_BINS_LOGLINEAR, distance), &lo, &hi);
@@ -87,9 +73,8 @@ static void loglinear_is_fine_enough(void **state)
     }
 }
 
-static void names_go_both_ways(void **state)
+CASE(names_go_both_ways)
 {
-    (void)state;
     for (size_t b = 0; b < 3; b++) {
         fm_bins found = FM_BINS_LOG2;
         assert_true(fm_bins_from_name(fm_bins_name(all[b]), &found));
@@ -98,15 +83,4 @@ static void names_go_both_ways(void **state)
     fm_bins found;
     assert_false(fm_bins_from_name("Exact", &found));
     assert_false(fm_bins_from_name("", &found));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_distance_is_in_the_bin_it_should_be),
-        cmocka_unit_test(bins_number_without_gaps),
-        cmocka_unit_test(loglinear_is_fine_enough),
-        cmocka_unit_test(names_go_both_ways),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

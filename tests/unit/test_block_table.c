@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_block_table.c - the hash table of `exact` against a plain array of (key, position, time). */
-#include "engine/block_table.h"
+#include "case.h"
+#include "random.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "engine/engine_tables.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-#include <cmocka.h>
-
 enum { KEYS = 3000 };
-
-static uint64_t random_state = 1;
-static uint64_t random64(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
-}
 
 /* Keys of several shapes, the extreme ones among them, all different. */
 static uint64_t key_of(size_t i, int shape)
@@ -43,9 +34,8 @@ static uint64_t exchange(fm_block_table *table, uint64_t key, uint64_t position)
     return fm_block_table_exchange(table, fm_block_home(table, key), key, position);
 }
 
-static void test_remembers_positions(void **state)
+CASE(test_remembers_positions)
 {
-    (void)state;
     for (int shape = 0; shape < 4; shape++) {
         for (uint64_t seed = 1; seed <= 5; seed++) {
             fm_block_table table;
@@ -54,7 +44,7 @@ static void test_remembers_positions(void **state)
             memset(position, 0, sizeof position);
             uint64_t distinct = 0;
             for (uint64_t now = 1; now < 4 * KEYS; now++) {
-                size_t i = random64() % KEYS;
+                size_t i = random_next() % KEYS;
                 assert_int_equal(exchange(&table, key_of(i, shape), now), position[i]);
                 distinct += position[i] == 0;
                 position[i] = now;
@@ -87,27 +77,26 @@ static uint64_t keep_recent(void *context, uint64_t key, uint64_t position, uint
 }
 
 /* Small tables, so that spills around the end are common; again and again with removals. */
-static void test_filter_removes_and_renumbers(void **state)
+CASE(test_filter_removes_and_renumbers)
 {
-    (void)state;
     static uint64_t position[KEYS], time[KEYS];
     for (uint64_t seed = 1; seed <= 300; seed++) {
         int shape = (int)(seed % 4);
-        size_t keys = 100 + random64() % 520;
+        size_t keys = 100 + random_next() % 520;
         fm_block_table table;
         assert_int_equal(fm_block_table_create(&table, seed, true, NULL), FM_OK);
         memset(position, 0, sizeof position);
         for (uint64_t now = 1; now < 2 * keys; now++) {
-            size_t i = random64() % keys;
+            size_t i = random_next() % keys;
             uint64_t old;
             assert_int_equal(fm_block_table_grow(&table, 1, NULL), FM_OK);
             size_t slot = fm_block_table_exchange_slot(&table, key_of(i, shape), now, &old);
             assert_int_equal(old, position[i]);
             position[i] = now;
-            table.times[slot] = time[i] = random64();
+            table.times[slot] = time[i] = random_next();
         }
         uint64_t held = table.used;
-        expectation expected = {position, time, random64() % (2 * keys), shape, 0};
+        expectation expected = {position, time, random_next() % (2 * keys), shape, 0};
         fm_block_table_filter(&table, keep_recent, &expected);
         assert_int_equal(expected.calls, held);
         uint64_t kept = 0;
@@ -130,16 +119,15 @@ static void test_filter_removes_and_renumbers(void **state)
  * bucket, and those in full buckets at the beginning. A table of chosen hashes, most of them at the two ends,
  * is grown; the sixth of its room that is between them is spread.
  */
-static void test_growing_keeps_all(void **state)
+CASE(test_growing_keeps_all)
 {
-    (void)state;
     static uint64_t keys[KEYS], time[KEYS];
     for (uint64_t seed = 1; seed <= 200; seed++) {
         fm_block_table table;
         assert_int_equal(fm_block_table_create(&table, seed, true, NULL), FM_OK);
         const size_t count = (size_t)table.limit;
         for (size_t i = 0; i < count;) {
-            const uint64_t key = random64();
+            const uint64_t key = random_next();
             const uint64_t home = (uint64_t)(fm_block_home(&table, key) - table.buckets),
                            reach = 1 + seed % 40;
             uint64_t old;
@@ -147,7 +135,7 @@ static void test_growing_keeps_all(void **state)
             const size_t slot = fm_block_table_exchange_slot(&table, key, i + 1, &old);
             assert_int_equal(old, 0);
             keys[i] = key;
-            table.times[slot] = time[i++] = random64();
+            table.times[slot] = time[i++] = random_next();
         }
         for (uint64_t more = 1; more < 40 * count; more *= 3) {
             assert_int_equal(fm_block_table_grow(&table, more, NULL), FM_OK);
@@ -165,9 +153,8 @@ static void test_growing_keeps_all(void **state)
 }
 
 /* Structured keys spill no more than random ones do: at 60 % full, 7 % do not fit their home bucket. */
-static void test_structured_keys_spread(void **state)
+CASE(test_structured_keys_spread)
 {
-    (void)state;
     enum { MANY = 200000 };
     for (int shape = 0; shape < 4; shape++) {
         for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -188,15 +175,4 @@ static void test_structured_keys_spread(void **state)
             fm_block_table_clear(&table);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_remembers_positions),
-        cmocka_unit_test(test_filter_removes_and_renumbers),
-        cmocka_unit_test(test_growing_keeps_all),
-        cmocka_unit_test(test_structured_keys_spread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

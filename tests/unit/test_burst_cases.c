@@ -3,14 +3,11 @@
  * test_burst_cases.c - single instructions and situations in bursts: what is logged of each, where bursts
  * end, code that changes. Judges: lists written by hand, and the processor.
  */
-#include <Zydis/Zydis.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <Zydis/Zydis.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "burst_driver.h"
 
@@ -154,9 +151,8 @@ CODE(case_loop, "mov $3,%ecx; 6: mov (%rbx,%rcx,8),%rax; loop 6b; jrcxz 7f; push
 CODE(case_flags_alive, "stc; jmp 8f; 8: mov (%rbx),%rax; adc %rax,8(%rbx); mov 16(%rbx),%rcx; jmp 9f; 9: sbb "
                        "%rdx,%rdx; setc (%rsi)")
 
-static void test_accesses(void **unused)
+CASE(test_accesses)
 {
-    (void)unused;
     driver_begin((void *)0x20000000);
     CHECK(case_sizes, {L, 1, 1}, {L, 2, 2}, {L, 4, 28}, {L, 8, -8}, {S, 8, -8176});
     CHECK(case_modify, {L, 8, 0}, {S, 8, 0}, {L, 4, 8}, {S, 4, 8}, {L, 16, 0}, {S, 16, 0}, {L, 1, 3},
@@ -208,9 +204,8 @@ CODE(end_far, "mov (%rbx),%rax; lretq")
 CODE(end_unknown, "mov (%rbx),%rax; .byte 0x0f,0x04")
 
 /* The burst ends before what it does not run: after the load, which is three bytes long. */
-static void test_ends_before(void **unused)
+CASE(test_ends_before)
 {
-    (void)unused;
     driver_begin(NULL);
     const unsigned char *const all[][2] = {
         {end_enter, end_enter_end},   {end_ud2, end_ud2_end},   {end_hlt, end_hlt_end},
@@ -228,9 +223,8 @@ static void test_ends_before(void **unused)
 CODE(call_getpid, "mov $39,%eax; syscall; mov %rax,(%rbx)")
 CODE(call_read, "xor %eax,%eax; syscall")
 
-static void test_system_calls(void **unused)
+CASE(test_system_calls)
 {
-    (void)unused;
     driver *d = &the_driver;
     driver_begin(NULL);
     uint64_t stop = place_code(call_getpid, call_getpid_end);
@@ -268,9 +262,8 @@ CODE(to_vsyscall, "mov $0xffffffffff600000,%rax; jmp *%rax")
 CODE(call_without_stack, "mov $0x1234,%eax; xor %esp,%esp; call *(%rbx)")
 CODE(divide, "mov (%rbx),%r15; xor %ecx,%ecx; xor %edx,%edx; div %rcx")
 
-static void test_limits(void **unused)
+CASE(test_limits)
 {
-    (void)unused;
     driver *d = &the_driver;
     driver_begin(NULL);
     for (burst_mode mode = BURST_LOG; mode <= BURST_COUNT; mode++) {
@@ -330,9 +323,8 @@ CODE(new_code, "mov $2,%eax; mov 8(%rbx),%rcx")
 /* Overwrites the constant of the next instruction: what is executed is the new one. */
 CODE(changes_itself, "movb $7,1f+1(%rip); 1: mov $1,%eax; nop")
 
-static void test_changed_code(void **unused)
+CASE(test_changed_code)
 {
-    (void)unused;
     driver *d = &the_driver;
     driver_begin(NULL);
     place_code(old_code, old_code_end);
@@ -380,9 +372,8 @@ static void test_changed_code(void **unused)
     driver_end();
 }
 
-static void test_segments(void **unused)
+CASE(test_segments)
 {
-    (void)unused;
     driver *d = &the_driver;
     driver_begin(NULL);
     static const unsigned char code[] = {0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, /* mov rax, fs:0 */ 0xcc};
@@ -402,9 +393,8 @@ static void test_segments(void **unused)
 /* Under a mask of bits, elements side by side are one access; where signs count, or where they lie apart,
  * not.
  */
-static void test_masks(void **unused)
+CASE(test_masks)
 {
-    (void)unused;
     static uint64_t table[64];
     enum { HEADER = sizeof(burst_table) / 8, MOST = 4 };
     static const struct {
@@ -451,9 +441,8 @@ static void test_masks(void **unused)
 }
 
 /* The reader of logs believes nothing. */
-static void test_damaged_log(void **unused)
+CASE(test_damaged_log)
 {
-    (void)unused;
     static uint64_t table[64], log[16];
     burst_reader reader;
     burst_use use;
@@ -512,9 +501,8 @@ static void decode_file(const char *name)
     munmap((void *)all, (size_t)status.st_size);
 }
 
-static void test_decoder(void **unused)
+CASE(test_decoder)
 {
-    (void)unused;
     decode_file("/proc/self/exe");
     decode_file("/lib/x86_64-linux-gnu/libc.so.6");
 }
@@ -568,9 +556,8 @@ static void wide_code(const unsigned char *begin, const unsigned char *end, cons
     burst_reset(d->state, d->table, d->table_bytes);
 }
 
-static void test_wide_vectors(void **unused)
+CASE(test_wide_vectors)
 {
-    (void)unused;
     driver_begin(NULL);
     const burst_access gathers[] = {{.form_kind = BURST_GATHER << 4 | BURST_LOAD,
                                      .size = 4,
@@ -607,16 +594,4 @@ static void test_wide_vectors(void **unused)
                                          "kmovw word ptr [r15+0x30], k4", NULL};
     wide_code(wide_masked, wide_masked_end, masked, 5, masked_stores);
     driver_end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accesses),     cmocka_unit_test(test_ends_before),
-        cmocka_unit_test(test_system_calls), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_segments),     cmocka_unit_test(test_changed_code),
-        cmocka_unit_test(test_masks),        cmocka_unit_test(test_damaged_log),
-        cmocka_unit_test(test_decoder),      cmocka_unit_test(test_wide_vectors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,14 +5,11 @@
  *
  * FATHOM_TEST_TRACES: how many sequences; FATHOM_TEST_SEED: others; FATHOM_TEST_ONLY: only this one.
  */
-#include <Zydis/Zydis.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <Zydis/Zydis.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "burst_driver.h"
 
@@ -1119,26 +1116,23 @@ static void sequences_at(void *place)
 }
 
 /* Near the translated code: displacements relative to rip can be changed. */
-static void test_near(void **unused)
+CASE(test_near)
 {
-    (void)unused;
     sequences_at(NULL);
 }
 
 /* Too far from it, as a program that is not position-independent is. */
-static void test_far(void **unused)
+CASE(test_far)
 {
-    (void)unused;
     sequences_at((void *)0x20000000);
 }
 
-int main(void)
+BEFORE_CASES
 {
     if (!__builtin_cpu_supports("avx2")) {
         printf("SKIP: no AVX2 here\n");
         return 0;
     }
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_near), cmocka_unit_test(test_far)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return -1;
 }

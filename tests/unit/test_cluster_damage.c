@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that meet damage, with threads as ranks: what is sound counts, once; the listener hears of the rest.
  */
+#include "case.h"
+
 #include "unit/trace_helpers.h"
 
-#include "cluster/cluster_work.h"
-#include "cluster/local_transport.h"
+#include "cluster/team.h"
+#include "cluster/transport.h"
 
 #include <fathom/cluster.h>
 #include <fathom/model.h>
@@ -98,9 +100,8 @@ static void check_profile(fm_profile *profile)
     fm_profile_destroy(profile);
 }
 
-static void a_part_with_damage(void **state)
+CASE(a_part_with_damage)
 {
-    (void)state;
     const char *path = in_directory("cut.u64");
     write_keys(path, 0, KEYS, 3);
     for (unsigned threads = 1; threads <= 2; threads++) {
@@ -119,9 +120,8 @@ static void a_part_with_damage(void **state)
 }
 
 /* As it was before there were listeners. */
-static void nobody_listens(void **state)
+CASE(nobody_listens)
 {
-    (void)state;
     const char *path = in_directory("cut.u64");
     write_keys(path, 0, KEYS, 3);
     fm_cluster_work work = {.path = path, .threads = 1};
@@ -130,9 +130,8 @@ static void nobody_listens(void **state)
     assert_int_not_equal(status, FM_OK);
 }
 
-static void files_with_damage(void **state)
+CASE(files_with_damage)
 {
-    (void)state;
     const char *paths[RANKS] = {in_directory("0.u64"), in_directory("1.u64"), in_directory("2.u64")};
     write_keys(paths[0], 0, 9000, 5);
     write_keys(paths[1], 9000, 21000, 0);
@@ -147,12 +146,4 @@ static void files_with_damage(void **state)
     assert_non_null(strstr(told.message, "2.u64: byte 80000: ends within a key")); /* the last */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_with_damage),
-        cmocka_unit_test(nobody_listens),
-        cmocka_unit_test(files_with_damage),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

@@ -5,6 +5,8 @@
  * copies.
  */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "unit/stream_builder.h"
 
 #include <link.h>
@@ -107,8 +109,8 @@ static const char *path_of(const scene *self, size_t row)
     static char text[256];
     static const char *const names[] = {
         [MAIN_CALLS_F] = "mf", [MAIN_CALLS_G] = "mg", [F_CALLS_G] = "fg", [G_CALLS_F] = "gf"};
-    const fm_code *code = &self->process->code;
-    uint32_t node = code->tags.entries[self->got.tag[row] - 1].b;
+    const fm_program *code = &self->process->code.program;
+    uint32_t node = code->places.entries[self->got.tag[row] - 1].b;
     char reversed[16][4];
     size_t count = 0;
     for (; node; node = code->calls.nodes[node].parent) {
@@ -135,9 +137,8 @@ static void expect_paths(const scene *self, const char *const *paths, size_t cou
     }
 }
 
-static void valgrind_paths(void **state)
+CASE(valgrind_paths)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     for (size_t i = 0; isa_at(i); i++) {
         scene *self = scene_create(&filter, isa_at(i));
@@ -174,9 +175,8 @@ static void valgrind_paths(void **state)
     }
 }
 
-static void valgrind_signals_and_threads(void **state)
+CASE(valgrind_signals_and_threads)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     scene *self = scene_create(&filter, NULL);
     define_all(self, 0);
@@ -239,9 +239,8 @@ static void tell_own_module(scene *self)
     put_module(&self->chunk, 1, FM_MODULE_PROGRAM, bias, code, code + 0x20000, path);
 }
 
-static void valgrind_function(void **state)
+CASE(valgrind_function)
 {
-    (void)state;
     const fm_collect_filter filter = {
         .loads = true, .stores = true, .tags = true, .function = "watched_code"};
     for (size_t i = 0; isa_at(i); i++) {
@@ -281,7 +280,7 @@ static void valgrind_function(void **state)
         step(self, G, sp - 16);   /* 19 x */
         step(self, MAIN, sp + 8); /* 20: an exception, caught above */
         scene_play(self, FM_PRODUCER_VALGRIND);
-        assert_true(self->process->code.function_found);
+        assert_true(self->process->code.program.function_found);
         expect_came(self, "....xxxxxx..xx..x.x.");
         assert_int_equal(self->process->left_out, self->next - 1 + 7 - self->got.count);
         scene_free(self);
@@ -305,9 +304,8 @@ static void touch(scene *self)
     put(&self->chunk, FM_ACCESS_WORD(self->next++, FM_ACCESS_LOAD_8, 0x105));
 }
 
-static void compiler_paths(void **state)
+CASE(compiler_paths)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     scene *self = scene_create(&filter, NULL);
     put_module(&self->chunk, 1, FM_MODULE_INSTRUMENTED, 0x400000, 0x400000, 0x410000, "/nowhere/program");
@@ -346,9 +344,8 @@ static void compiler_paths(void **state)
     scene_free(self);
 }
 
-static void compiler_function(void **state)
+CASE(compiler_function)
 {
-    (void)state;
     const fm_collect_filter filter = {
         .loads = true, .stores = true, .tags = true, .function = "watched_code"};
     scene *self = scene_create(&filter, NULL);
@@ -383,9 +380,8 @@ static void compiler_function(void **state)
 }
 
 /* What is told of longjmp and exceptions: the next access is right already. */
-static void compiler_unwinding(void **state)
+CASE(compiler_unwinding)
 {
-    (void)state;
     const fm_collect_filter filter[2] = {
         {.loads = true, .stores = true, .tags = true, .paths = true},
         {.loads = true, .stores = true, .tags = true, .function = "watched_code"},
@@ -429,32 +425,20 @@ static void compiler_unwinding(void **state)
 }
 
 /* Whatever the calls: the tree stays small, and so do the frames. */
-static void deep_recursion(void **state)
+CASE(deep_recursion)
 {
-    (void)state;
     const fm_collect_filter filter = {.loads = true, .stores = true, .tags = true, .paths = true};
     scene *self = scene_create(&filter, NULL);
     put(&self->chunk, FM_RECORD(FM_RECORD_PAGE, 0x400, 0));
     uint64_t seed = 5;
     for (int round = 0; round < 20; round++) {
         for (uint64_t i = 0; i < 4000; i++)
-            enter(self, 0x400100, 0x400200 + next_random(&seed) % 2 * 16,
+            enter(self, 0x400100, 0x400200 + random_from(&seed) % 2 * 16,
                   0x70000000 - (uint64_t)(round * 4000) * 16 - i * 16);
         touch(self);
         scene_play(self, FM_PRODUCER_COMPILER);
     }
     assert_int_equal(self->got.count, 20);
-    assert_in_range(self->process->code.calls.count, 2, 1 + 4); /* a, b, a>b, b>a */
+    assert_in_range(self->process->code.program.calls.count, 2, 1 + 4); /* a, b, a>b, b>a */
     scene_free(self);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valgrind_paths),    cmocka_unit_test(valgrind_signals_and_threads),
-        cmocka_unit_test(valgrind_function), cmocka_unit_test(compiler_paths),
-        cmocka_unit_test(compiler_function), cmocka_unit_test(compiler_unwinding),
-        cmocka_unit_test(deep_recursion),
-    };
-    return cmocka_run_group_tests_name("collect: calls", tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * beside the chunks, for both producers; and words that mean nothing.
  */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "unit/stream_builder.h"
 
 #include <link.h>
@@ -86,12 +88,12 @@ static size_t make_accesses(uint32_t block, access_told *accesses, size_t count,
         if (i % FM_BLOCK_EIGHT == 0) in_eight = 0;
         accesses[i] = (access_told){.code = 0x400000 + block * 0x100 + i * 4,
                                     /* some blocks have larger ones than kernels like */
-                                    .size = (unsigned)(1 + next_random(seed) % (block % 5 ? 255 : 512)),
-                                    .kind = (unsigned)(next_random(seed) % 2),
-                                    .shared = block % 2 && in_eight > 0 && next_random(seed) % 2};
+                                    .size = (unsigned)(1 + random_from(seed) % (block % 5 ? 255 : 512)),
+                                    .kind = (unsigned)(random_from(seed) % 2),
+                                    .shared = block % 2 && in_eight > 0 && random_from(seed) % 2};
         if (accesses[i].shared) {
-            accesses[i].word = (unsigned)(next_random(seed) % in_eight);
-            accesses[i].delta = (int)(next_random(seed) % 0xFFFF) - 0x7FFF;
+            accesses[i].word = (unsigned)(random_from(seed) % in_eight);
+            accesses[i].delta = (int)(random_from(seed) % 0xFFFF) - 0x7FFF;
         } else {
             in_eight++;
             words++;
@@ -121,8 +123,8 @@ static size_t make_addresses(const access_told *accesses, size_t count, size_t t
             continue;
         }
         if (at == told) break;
-        words[at] = next_random(seed) % 0x40000 + 0x8000;
-        if (guards && !is_shared[at] && next_random(seed) % 16 == 0) words[at] = 0;
+        words[at] = random_from(seed) % 0x40000 + 0x8000;
+        if (guards && !is_shared[at] && random_from(seed) % 16 == 0) words[at] = 0;
         addresses[i] = words[at++];
     }
     return i;
@@ -153,9 +155,9 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     }
     for (int round = 0; round < 6; round++) {
         while (self->chunk.count + 64 < FM_CHUNK_WORDS) {
-            uint32_t b = (uint32_t)(next_random(&seed) % (round < 3 ? 6 : BLOCKS));
+            uint32_t b = (uint32_t)(random_from(&seed) % (round < 3 ? 6 : BLOCKS));
             size_t word_count = told[b];
-            if (next_random(&seed) % 8 == 0) word_count = next_random(&seed) % (word_count + 1); /* an exit */
+            if (random_from(&seed) % 8 == 0) word_count = random_from(&seed) % (word_count + 1); /* an exit */
             uint64_t words[64], addresses[64];
             size_t count =
                 make_addresses(accesses[b], counts[b], word_count, round % 3 == 1, words, addresses, &seed);
@@ -185,7 +187,7 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     if (columns & FM_COLUMN_KIND) assert_memory_equal(got->kind, expected.kind, expected.count);
     if (columns & FM_COLUMN_SITE) assert_memory_equal(got->site, expected.site, expected.count * 8);
     assert_int_equal(self->process->left_out, left_out);
-    const fm_code *code = &self->process->code;
+    const fm_program *code = &self->process->code.program;
     for (size_t i = 0; i < got->count; i++) {
         if (columns & FM_COLUMN_THREAD) assert_int_equal(got->thread[i], 1);
         if (!(columns & FM_COLUMN_TAG)) continue;
@@ -197,9 +199,8 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     bench_free(self);
 }
 
-static void valgrind_blocks(void **state)
+CASE(valgrind_blocks)
 {
-    (void)state;
     for (size_t i = 0; isa_at(i); i++) {
         for (size_t c = 0; c < sizeof column_sets / sizeof column_sets[0]; c++) {
             random_blocks(isa_at(i), column_sets[c], false, true, true);
@@ -211,9 +212,8 @@ static void valgrind_blocks(void **state)
 }
 
 /* References of different threads are never in one batch. */
-static void valgrind_threads(void **state)
+CASE(valgrind_threads)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     const access_told one = {.code = 0x1000, .size = 8, .kind = FM_KIND_LOAD};
     put_definition(&self->chunk, 1, 0, 0, 0x1000, 0, &one, 1);
@@ -235,9 +235,8 @@ static void valgrind_threads(void **state)
 }
 
 /* A program that starts threads as long as it runs: what is known of those that are over is given back. */
-static void threads_that_come_and_go(void **state)
+CASE(threads_that_come_and_go)
 {
-    (void)state;
     enum { FIRST = (1 << 20) - 50000, MANY = FIRST + 100000, AT_ONCE = 3 };
     bench *self = bench_create(&everything, NULL);
     const fm_thread_table *threads = &self->process->threads;
@@ -267,9 +266,8 @@ static void threads_that_come_and_go(void **state)
 }
 
 /* The same code has the same tag: translated again, and loaded again at another place. */
-static void tags_are_stable(void **state)
+CASE(tags_are_stable)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     const access_told first = {.code = 0x401010, .size = 4, .kind = FM_KIND_LOAD},
                       moved = {.code = 0x701010, .size = 4, .kind = FM_KIND_LOAD};
@@ -293,14 +291,13 @@ static void tags_are_stable(void **state)
     static const uint32_t tags[] = {1, 1, 1, 2, 3, 2};
     assert_int_equal(self->got.count, 6);
     assert_memory_equal(self->got.tag, tags, sizeof tags);
-    assert_int_equal(self->process->code.file_count, 2);
+    assert_int_equal(self->process->code.program.file_count, 2);
     bench_free(self);
 }
 
 /* Regions by name, nested in others and in themselves; what is outside is counted. */
-static void regions(void **state)
+CASE(regions)
 {
-    (void)state;
     fm_collect_filter filter = everything;
     filter.region = "inner loop";
     bench *self = bench_create(&filter, NULL);
@@ -343,19 +340,19 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
     for (int round = 0; round < 5; round++) {
         while (chunk->count + 8 < FM_CHUNK_WORDS) {
-            uint64_t dice = next_random(&seed) % 64;
+            uint64_t dice = random_from(&seed) % 64;
             if (dice < 3) {
-                page = 0x400 + next_random(&seed) % 64;
+                page = 0x400 + random_from(&seed) % 64;
                 put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
                 continue;
             }
-            unsigned code = (unsigned)(1 + next_random(&seed) % FM_ACCESS_STORE_RANGE);
+            unsigned code = (unsigned)(1 + random_from(&seed) % FM_ACCESS_STORE_RANGE);
             if (sizes[code] == 0 && dice > 6) code = FM_ACCESS_LOAD_8;
-            uint64_t address = next_random(&seed) % 0x40000, size = sizes[code];
-            uint64_t place = next_random(&seed) % 64 * 37 % 4096;
+            uint64_t address = random_from(&seed) % 0x40000, size = sizes[code];
+            uint64_t place = random_from(&seed) % 64 * 37 % 4096;
             put(chunk, FM_ACCESS_WORD(address, code, place));
             if (size == 0) {
-                size = next_random(&seed) % (FM_RANGE_MOST + 1);
+                size = random_from(&seed) % (FM_RANGE_MOST + 1);
                 put(chunk, size);
                 if (size == 0) continue;
             }
@@ -379,7 +376,7 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     if (columns & FM_COLUMN_KIND) assert_memory_equal(got->kind, expected.kind, expected.count);
     if (columns & FM_COLUMN_SITE) assert_memory_equal(got->site, expected.site, expected.count * 8);
     assert_int_equal(self->process->left_out, left_out);
-    const fm_code *code = &self->process->code;
+    const fm_program *code = &self->process->code.program;
     for (size_t i = 0; i < got->count; i++) {
         if (columns & FM_COLUMN_THREAD) assert_int_equal(got->thread[i], 2);
         if (!(columns & FM_COLUMN_TAG)) continue;
@@ -391,9 +388,8 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     bench_free(self);
 }
 
-static void compiler_accesses(void **state)
+CASE(compiler_accesses)
 {
-    (void)state;
     for (size_t i = 0; isa_at(i); i++) {
         for (size_t c = 0; c < sizeof column_sets / sizeof column_sets[0]; c++) {
             random_accesses(isa_at(i), column_sets[c], false);
@@ -403,9 +399,8 @@ static void compiler_accesses(void **state)
 }
 
 /* Ranges that touch many blocks fill a batch by their bytes: what is delivered at a time has a bound. */
-static void long_ranges(void **state)
+CASE(long_ranges)
 {
-    (void)state;
     enum { RANGES = 2000, FULL = (4 << 20) / FM_RANGE_MOST };
     bench *self = bench_create(&everything, NULL);
     for (uint64_t i = 0; i < RANGES; i++) {
@@ -424,9 +419,8 @@ static void long_ranges(void **state)
 
 /* A library that takes another's place in memory: the same code address is another site. And a page that was
  * told before its module finds it afterwards. */
-static void compiler_modules_change(void **state)
+CASE(compiler_modules_change)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     stream *chunk = &self->chunk;
     put(chunk, FM_RECORD(FM_RECORD_PAGE, 0x700, 0));
@@ -442,7 +436,7 @@ static void compiler_modules_change(void **state)
     static const uint32_t tags[] = {1, 2, 3, 2};
     assert_int_equal(self->got.count, 4);
     assert_memory_equal(self->got.tag, tags, sizeof tags);
-    const fm_intern_entry *sites = self->process->code.sites.entries;
+    const fm_intern_entry *sites = self->process->code.program.sites.entries;
     assert_int_equal(sites[0].a, 0x700010);
     assert_int_equal(sites[0].b, 0);
     assert_int_equal(sites[1].a, 0x10);
@@ -452,9 +446,8 @@ static void compiler_modules_change(void **state)
 
 /* ---- heap ---- */
 
-static void heap_contexts(void **state)
+CASE(heap_contexts)
 {
-    (void)state;
     bench *self = bench_create(&everything, NULL);
     stream *chunk = &self->chunk;
     put_module(chunk, 1, 0, 0x400000, 0x400000, 0x410000, "/nowhere/program");
@@ -466,7 +459,7 @@ static void heap_contexts(void **state)
     put_record(chunk, FM_RECORD_HEAP_ALLOC, 0, (uint64_t[]){0x5000, 64, 1234567}, 3); /* of no context */
     assert_int_equal(bench_valgrind(self), FM_OK);
     const fm_code *code = &self->process->code;
-    const fm_call_tree *heap = &code->heap;
+    const fm_call_tree *heap = &code->program.heap;
     assert_int_equal(heap->count, 4); /* the root, the caller that both share, two calls of malloc */
     const fm_call_node *five = &heap->nodes[code->contexts[5]], *nine = &heap->nodes[code->contexts[9]];
     assert_int_equal(five->parent, nine->parent);
@@ -478,9 +471,8 @@ static void heap_contexts(void **state)
 
 /* ---- damage ---- */
 
-static void damage_is_told(void **state)
+CASE(damage_is_told)
 {
-    (void)state;
     static const struct {
         unsigned producer;
         uint64_t words[8];
@@ -553,9 +545,8 @@ static void damage_is_told(void **state)
 }
 
 /* Words without sense, some of them records by their look: whatever comes out, nothing breaks. */
-static void garbage(void **state)
+CASE(garbage)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int round = 0; round < 600; round++) {
         fm_collect_filter filter = {.loads = round & 1, .stores = true, .no_stack = round & 2, .tags = true};
@@ -569,12 +560,12 @@ static void garbage(void **state)
         put_thread_start(&self->chunk, 1, 0x1000, 0x9000);
         put_definition(&self->chunk, 1, 0, round & 4 ? FM_BLOCK_HAS_SP | FM_BLOCK_CALLS : 0, 0x1000, 0x2000,
                        told, 3);
-        size_t size = 200 + next_random(&seed) % 3000;
+        size_t size = 200 + random_from(&seed) % 3000;
         while (self->chunk.count < size) {
-            uint64_t word = next_random(&seed);
-            switch (next_random(&seed) % 6) {
+            uint64_t word = random_from(&seed);
+            switch (random_from(&seed) % 6) {
             case 0:
-                word = FM_RECORD(word % 24, word >> 40, next_random(&seed) % 12);
+                word = FM_RECORD(word % 24, word >> 40, random_from(&seed) % 12);
                 break;
             case 1:
                 word = FM_RECORD(FM_RECORD_BLOCK, word % 3, 0);
@@ -586,7 +577,7 @@ static void garbage(void **state)
                 word = FM_ACCESS_WORD(word % 0x10000, word >> 60, word >> 20);
                 break;
             case 4:
-                word = next_random(&seed) % 4;
+                word = random_from(&seed) % 4;
                 break;
             default:
                 break;
@@ -597,22 +588,4 @@ static void garbage(void **state)
         assert_true(status == FM_OK || status == FM_E_CORRUPT);
         bench_free(self);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valgrind_blocks),
-        cmocka_unit_test(valgrind_threads),
-        cmocka_unit_test(threads_that_come_and_go),
-        cmocka_unit_test(tags_are_stable),
-        cmocka_unit_test(regions),
-        cmocka_unit_test(compiler_accesses),
-        cmocka_unit_test(long_ranges),
-        cmocka_unit_test(compiler_modules_change),
-        cmocka_unit_test(heap_contexts),
-        cmocka_unit_test(damage_is_told),
-        cmocka_unit_test(garbage),
-    };
-    return cmocka_run_group_tests_name("collect: decoder", tests, NULL, NULL);
 }

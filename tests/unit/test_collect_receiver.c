@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_collect_receiver.c - the receiver's end of channels: the order of several threads' words, and what
  * nobody should write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "collect/session.h"
 #include "unit/synthetic_producer.h"
 
 /* A channel that was read to its end is over: numbers that change afterwards do not make it go on for ever.
  */
-static void written_after_its_end(void **state)
+CASE(written_after_its_end)
 {
-    (void)state;
     fm_receiver *receiver;
     fm_error error;
     char path[64];
@@ -118,9 +114,8 @@ static void expect(const uint64_t *found, size_t count, const uint64_t *wanted, 
 
 /* A receiver that comes late finds a thread's chunk, and another thread that was started by it and has begun:
  * the second one's words do not come before those of the first, which say where its code is. */
-static void younger_threads_come_later(void **state)
+CASE(younger_threads_come_later)
 {
-    (void)state;
     session_of_threads all;
     uint64_t found[64];
     begin(&all);
@@ -139,9 +134,8 @@ static void younger_threads_come_later(void **state)
 }
 
 /* Neither does it help to be sealed first: the older one's chunk was begun before. */
-static void chunks_that_were_begun_before(void **state)
+CASE(chunks_that_were_begun_before)
 {
-    (void)state;
     session_of_threads all;
     uint64_t found[64];
     begin(&all);
@@ -162,9 +156,8 @@ static void chunks_that_were_begun_before(void **state)
 }
 
 /* A thread that has ended, and the order where a channel of lower number belongs to a younger thread. */
-static void threads_of_threads(void **state)
+CASE(threads_of_threads)
 {
-    (void)state;
     session_of_threads all;
     uint64_t found[64];
     begin(&all);
@@ -190,15 +183,4 @@ static void threads_of_threads(void **state)
     munmap(fourth.session, FM_STREAM_RINGS_OFFSET);
     close(fourth.file);
     end(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_after_its_end),
-        cmocka_unit_test(younger_threads_come_later),
-        cmocka_unit_test(chunks_that_were_begun_before),
-        cmocka_unit_test(threads_of_threads),
-    };
-    return cmocka_run_group_tests_name("collect: receiver", tests, NULL, NULL);
 }

@@ -6,12 +6,9 @@
  * signals.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "unit/synthetic_producer.h"
 
@@ -503,9 +500,8 @@ static int forget(void **state)
     return 0;
 }
 
-static void counts_through_the_ring(void **state)
+CASE(counts_through_the_ring)
 {
-    (void)state;
     collect("counting"); /* half of a ring's chunks seven times over */
     assert_int_equal(got.status, FM_OK);
     expect_numbers(0, 1000000);
@@ -517,9 +513,8 @@ static void counts_through_the_ring(void **state)
     assert_true(got.batches >= 1000000 / FM_BATCH_MAX);
 }
 
-static void chunks_are_merged_in_order(void **state)
+CASE(chunks_are_merged_in_order)
 {
-    (void)state;
     collect("turns");
     assert_int_equal(got.status, FM_OK);
     assert_int_equal(got.count, 600 * 50);
@@ -532,9 +527,8 @@ static void chunks_are_merged_in_order(void **state)
 }
 
 /* Every thread's references arrive in its order, also of those that never closed their channel. */
-static void many_threads(void **state)
+CASE(many_threads)
 {
-    (void)state;
     collect("threads");
     assert_int_equal(got.status, FM_OK);
     uint64_t next[64] = {0};
@@ -547,9 +541,8 @@ static void many_threads(void **state)
     assert_int_equal(got.processes[0].threads, 61);
 }
 
-static void killed_with_a_chunk_begun(void **state)
+CASE(killed_with_a_chunk_begun)
 {
-    (void)state;
     collect("killed");
     assert_int_equal(got.status, FM_OK);
     expect_numbers(0, 5000);
@@ -560,9 +553,8 @@ static void killed_with_a_chunk_begun(void **state)
     assert_true(got.processes[0].signal == SIGSEGV && got.processes[0].complete);
 }
 
-static void damage(void **state)
+CASE(damage)
 {
-    (void)state;
     static const struct {
         const char *scenario, *missing;
         uint64_t least; /* numbers from 0 that come */
@@ -589,9 +581,8 @@ static void damage(void **state)
     }
 }
 
-static void command_lines(void **state)
+CASE(command_lines)
 {
-    (void)state;
     collect("few"); /* tells none */
     assert_string_equal(got.arguments, "");
     assert_false(got.processes[0].more_arguments);
@@ -607,9 +598,8 @@ static void command_lines(void **state)
 }
 
 /* Under Valgrind an exit status may be Valgrind's own: only what the tool tells is the program's end. */
-static void ends_under_valgrind(void **state)
+CASE(ends_under_valgrind)
 {
-    (void)state;
     collect("own-end");
     assert_int_equal(got.status, FM_OK);
     assert_int_equal(got.count, 10);
@@ -628,9 +618,8 @@ static void ends_under_valgrind(void **state)
     assert_non_null(strstr(got.error.reason, "exit code 1 before it made a reference"));
 }
 
-static void children(void **state)
+CASE(children)
 {
-    (void)state;
     collect_with("fork", (fm_collect_options){.follow_children = true}, &got);
     assert_int_equal(got.status, FM_OK);
     assert_int_equal(got.process_count, 3);
@@ -646,9 +635,8 @@ static void children(void **state)
     assert_true(!all[2].complete && all[2].ended && all[2].signal == SIGKILL);
 }
 
-static void another_program(void **state)
+CASE(another_program)
 {
-    (void)state;
     collect_with("exec", (fm_collect_options){.follow_children = true}, &got);
     assert_int_equal(got.status, FM_OK);
     assert_int_equal(got.process_count, 2);
@@ -663,9 +651,8 @@ static void another_program(void **state)
     assert_true(all[1].complete && all[1].exit_code == 3);
 }
 
-static void another_program_that_was_over(void **state)
+CASE(another_program_that_was_over)
 {
-    (void)state;
     static const char *const scenarios[] = {"quick-exec", "quick-exec-other-order"};
     for (int i = 0; i < 2; i++) {
         collect_with(scenarios[i], (fm_collect_options){.follow_children = true}, &got);
@@ -682,9 +669,8 @@ static void another_program_that_was_over(void **state)
 }
 
 /* Each became the next, in whatever order they were seen. */
-static void several_programs_in_any_order(void **state)
+CASE(several_programs_in_any_order)
 {
-    (void)state;
     static const char *const orders[] = {"execs-012", "execs-021", "execs-102",
                                          "execs-120", "execs-201", "execs-210"};
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
@@ -715,9 +701,8 @@ static void collect_within(double seconds, const char *scenario, fm_collect_opti
     assert_true(got.count > 0);
 }
 
-static void limits(void **state)
+CASE(limits)
 {
-    (void)state;
     static const uint64_t limit[] = {1, 8191, 8192, 8193, 100000};
     for (size_t i = 0; i < sizeof limit / sizeof limit[0]; i++) {
         collect_with("counting", (fm_collect_options){.limit = limit[i]}, &got);
@@ -737,9 +722,8 @@ static void limits(void **state)
     assert_true(got.state.limit_reached && got.processes[0].complete && got.processes[0].exit_code == 5);
 }
 
-static void signals(void **state)
+CASE(signals)
 {
-    (void)state;
     struct sigaction before, after;
     sigaction(SIGTERM, NULL, &before);
     collect("interrupting");
@@ -827,9 +811,8 @@ static void described(bool call_paths)
     fm_collection_close(collection);
 }
 
-static void descriptions(void **state)
+CASE(descriptions)
 {
-    (void)state;
     described(false);
     described(true);
 }
@@ -837,25 +820,22 @@ static void descriptions(void **state)
 /* ---- the beginning and the end ---- */
 
 /* Each note once, and a repeated one does not keep the receiver busy for ever. */
-static void notes_are_kept_once(void **state)
+CASE(notes_are_kept_once)
 {
-    (void)state;
     collect("noting");
     assert_int_equal(got.status, FM_OK);
     assert_string_equal(got.notes, "one\ntwo\nlone\n\n1?2\n");
 }
 
-static void nothing_is_seen(void **state)
+CASE(nothing_is_seen)
 {
-    (void)state;
     collect("nothing");
     assert_int_equal(got.status, FM_E_IO);
     assert_non_null(strstr(got.error.reason, "exit code 17"));
 }
 
-static void one_at_a_time_and_closing(void **state)
+CASE(one_at_a_time_and_closing)
 {
-    (void)state;
     fm_collection *first, *second;
     fm_error error;
     fm_collected collected;
@@ -893,9 +873,8 @@ static void write_program(const char *path, const void *bytes, size_t count, mod
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static void refused_programs(void **state)
+CASE(refused_programs)
 {
-    (void)state;
     char directory[] = "/tmp/fathom-test-XXXXXX", path[128];
     assert_non_null(mkdtemp(directory));
     unsigned char elf[64] = {0x7f, 'E', 'L', 'F', 1, 1, 1, [16] = 2, [18] = 3};
@@ -960,39 +939,19 @@ static void refused_programs(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
-static void function_that_is_nowhere(void **state)
+CASE(function_that_is_nowhere)
 {
-    (void)state;
     collect_with("few", (fm_collect_options){.function = "no_such_function"}, &got);
     assert_int_equal(got.status, FM_E_ARGUMENT);
     assert_non_null(strstr(got.error.reason, "no_such_function"));
 }
 
-int main(int argc, char **argv)
+CASES_WITH(NULL, forget);
+
+BEFORE_CASES
 {
     if (argc == 3 && strcmp(argv[1], "--produce") == 0) return play(argv[2]);
     ssize_t length = readlink("/proc/self/exe", own_path, sizeof own_path - 1);
     if (length <= 0) return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_through_the_ring),
-        cmocka_unit_test(chunks_are_merged_in_order),
-        cmocka_unit_test(many_threads),
-        cmocka_unit_test(killed_with_a_chunk_begun),
-        cmocka_unit_test(damage),
-        cmocka_unit_test(ends_under_valgrind),
-        cmocka_unit_test(command_lines),
-        cmocka_unit_test(children),
-        cmocka_unit_test(another_program),
-        cmocka_unit_test(another_program_that_was_over),
-        cmocka_unit_test(several_programs_in_any_order),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(signals),
-        cmocka_unit_test(descriptions),
-        cmocka_unit_test(notes_are_kept_once),
-        cmocka_unit_test(nothing_is_seen),
-        cmocka_unit_test(one_at_a_time_and_closing),
-        cmocka_unit_test(refused_programs),
-        cmocka_unit_test(function_that_is_nowhere),
-    };
-    return cmocka_run_group_tests_name("collect: session", tests, NULL, forget);
+    return -1;
 }

@@ -3,12 +3,9 @@
  * test_control_group.c - limits of control groups, as the files of other machines tell them: of version 1, of
  * version 2, of both at once, in containers with a namespace and without one.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "base/control_group.h"
 #include "base/free_memory.h"
@@ -53,9 +50,8 @@ static void expect_room(uint64_t swap, uint64_t easily, uint64_t at_the_most)
     assert_int_equal(room.at_the_most, at_the_most);
 }
 
-static void no_groups_no_limit(void **state)
+CASE_WITH(no_groups_no_limit, make_tree, remove_tree)
 {
-    (void)state;
     expect_room(0, UINT64_MAX, UINT64_MAX);
     assert_int_equal(fm_control_group_processors(tree.root), 0);
     pmu_tree_put(&tree, "/proc/self/cgroup", "0::/user.slice\n");
@@ -69,9 +65,8 @@ static void no_groups_no_limit(void **state)
 }
 
 /* As under systemd-run: the group's parent has the limit, the group itself has none, or a larger one. */
-static void version_2_nested(void **state)
+CASE_WITH(version_2_nested, make_tree, remove_tree)
 {
-    (void)state;
     pmu_tree_put(&tree, "/proc/self/cgroup", "0::/a.slice/b.service/c\n");
     pmu_tree_put(&tree, "/proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n" MOUNT_2);
     pmu_tree_put(&tree, GROUP_2 "/a.slice/b.service/c/memory.max", "max\n");
@@ -102,9 +97,8 @@ static void version_2_nested(void **state)
     expect_room(0, 0, 0);
 }
 
-static void version_1_nested(void **state)
+CASE_WITH(version_1_nested, make_tree, remove_tree)
 {
-    (void)state;
     pmu_tree_put(&tree, "/proc/self/cgroup", "4:cpu,cpuacct:/\n3:memory:/slurm/uid_0/job_7\n0::/\n");
     pmu_tree_put(&tree, "/proc/self/mountinfo", MOUNT_1);
     put_bytes(GROUP_1 "/memory.limit_in_bytes", UINT64_C(9223372036854771712));
@@ -125,9 +119,8 @@ static void version_1_nested(void **state)
 }
 
 /* Hybrid: version 2 is mounted for systemd, the memory is version 1's. */
-static void both_versions(void **state)
+CASE_WITH(both_versions, make_tree, remove_tree)
 {
-    (void)state;
     pmu_tree_put(&tree, "/proc/self/cgroup", "5:memory:/box\n0::/box\n");
     pmu_tree_put(&tree, "/proc/self/mountinfo",
                  MOUNT_1 "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
@@ -139,9 +132,8 @@ static void both_versions(void **state)
 
 /* A container without a namespace of its own sees its group at the mount point, but the whole path; one with
  * a namespace sees "/"; and who was moved out of his namespace "/../x". */
-static void containers(void **state)
+CASE_WITH(containers, make_tree, remove_tree)
 {
-    (void)state;
     pmu_tree_put(&tree, "/proc/self/mountinfo",
                  "35 31 0:32 /docker/12ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
                  "36 31 0:32 /docker/12ab /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n");
@@ -161,9 +153,8 @@ static void containers(void **state)
     expect_room(0, MIB(60), MIB(60));
 }
 
-static void blanks_in_names(void **state)
+CASE_WITH(blanks_in_names, make_tree, remove_tree)
 {
-    (void)state;
     pmu_tree_put(&tree, "/proc/self/cgroup", "0::/my group\n");
     pmu_tree_put(&tree, "/proc/self/mountinfo", "29 23 0:26 / /sys/fs/c\\040g rw - cgroup2 cgroup2 rw\n");
     put_bytes("/sys/fs/c g/my group/memory.max", MIB(64));
@@ -171,9 +162,8 @@ static void blanks_in_names(void **state)
     expect_room(0, MIB(4), MIB(4));
 }
 
-static void processors_of_version_2(void **state)
+CASE_WITH(processors_of_version_2, make_tree, remove_tree)
 {
-    (void)state;
     pmu_tree_put(&tree, "/proc/self/cgroup", "0::/a/b\n");
     pmu_tree_put(&tree, "/proc/self/mountinfo", MOUNT_2);
     pmu_tree_put(&tree, GROUP_2 "/a/b/cpu.max", "400000 100000\n");
@@ -184,9 +174,8 @@ static void processors_of_version_2(void **state)
     assert_int_equal(fm_control_group_processors(tree.root), 4);
 }
 
-static void what_is_there(void **state)
+CASE_WITH(what_is_there, make_tree, remove_tree)
 {
-    (void)state;
     assert_true(fm_memory_is_there_under(tree.root, MIB(8192))); /* with a part of the swap space */
     assert_true(fm_memory_is_there_under(tree.root, MIB(9000)));
     assert_false(fm_memory_is_there_under(tree.root, MIB(9216)));
@@ -203,9 +192,8 @@ static void what_is_there(void **state)
 }
 
 /* More than any machine has is refused, though the kernel would grant it; the table stays as it was. */
-static void pages_of_this_machine(void **state)
+CASE(pages_of_this_machine)
 {
-    (void)state;
     const uint64_t none = fm_free_memory();
     if (none == 0) {
         print_message("SKIP: /proc/meminfo tells nothing here\n");
@@ -224,20 +212,4 @@ static void pages_of_this_machine(void **state)
     assert_int_equal(pages[MIB(4) - 1], 7);
     assert_int_equal(pages[MIB(16) - 1], 0);
     fm_pages_free(pages, MIB(16));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_groups_no_limit, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(version_2_nested, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(version_1_nested, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(both_versions, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(containers, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(blanks_in_names, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(processors_of_version_2, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(what_is_there, make_tree, remove_tree),
-        cmocka_unit_test(pages_of_this_machine),
-    };
-    return cmocka_run_group_tests_name("control groups", tests, NULL, NULL);
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_demangle.c - names of Rust's compilers, made readable. Judge: the examples of RFC 2603, c++filt
  * (binutils). */
+#include "case.h"
+
 #include "symbols/demangle.h"
 #include "symbols/demangle_rust.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void expect(const char *name, const char *expected)
 {
@@ -60,9 +57,8 @@ static const char *const names[] = {
     "_RINvXs5_C7mycrateINtB5_3FooKj8_ENtNtC4core3fmt5Debug3fmtNtB5_1XE",
 };
 
-static void as_cxxfilt_reads_them(void **state)
+CASE(as_cxxfilt_reads_them)
 {
-    (void)state;
     if (system("command -v c++filt >/dev/null") != 0) {
         print_message("SKIP: c++filt is not installed\n");
         skip();
@@ -94,9 +90,8 @@ static void as_cxxfilt_reads_them(void **state)
     assert_true(read + 5 >= sizeof names / sizeof names[0]);
 }
 
-static void as_the_rfc_reads_them(void **state)
+CASE(as_the_rfc_reads_them)
 {
-    (void)state;
     expect("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
     expect("_RNCNvCsgStHSCytQ6I_7mycrate4main0B3_", "mycrate::main::{closure#0}");
     expect("_RINvNtC3std3mem8align_ofjdE", "std::mem::align_of::<usize, f64>");
@@ -106,9 +101,8 @@ static void as_the_rfc_reads_them(void **state)
     expect("_RINvC7mycrate4callKo123456789abcdef012_E", "mycrate::call::<0x123456789abcdef012>");
 }
 
-static void older_ones(void **state)
+CASE(older_ones)
 {
-    (void)state;
     if (system("command -v c++filt >/dev/null") != 0) skip(); /* and no C++ library, perhaps */
     expect("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad");
     expect("_ZN4core3ptr46drop_in_place$LT$alloc..vec..Vec$LT$u8$GT$$GT$17h0123456789abcdefE",
@@ -121,9 +115,8 @@ static void older_ones(void **state)
 }
 
 /* Whatever a name is, the reader ends, stays in its room and in its stack. */
-static void damaged_names(void **state)
+CASE(damaged_names)
 {
-    (void)state;
     uint64_t random = 1;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (int round = 0; round < 400; round++) {
@@ -156,15 +149,4 @@ static void damaged_names(void **state)
         "_R", "_Rust", "_RNv", "_R0", "_RB_", "_RNvB_3foo", "_RNvC99999999999999999999a1b"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(fm_demangle_rust(others[i], text, sizeof text));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_cxxfilt_reads_them),
-        cmocka_unit_test(as_the_rfc_reads_them),
-        cmocka_unit_test(older_ones),
-        cmocka_unit_test(damaged_names),
-    };
-    return cmocka_run_group_tests_name("demangle", tests, NULL, NULL);
 }

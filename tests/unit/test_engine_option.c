@@ -3,18 +3,14 @@
  * test_engine_option.c - options of single engines: their tables are sound, texts are read as they say, and
  * what is wrong is refused with the names of engine and option.
  */
-#include "engine/engine_option.h"
+#include "case.h"
 
 #include "engine/engine.h"
 
 #include <fathom/fathom.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static size_t index_of(const char *engine, const char *name)
 {
@@ -25,9 +21,8 @@ static size_t index_of(const char *engine, const char *name)
 }
 
 /* Every engine's table: no name twice, a usual value that it takes itself, and friends that are there. */
-static void test_tables(void **state)
+CASE(test_tables)
 {
-    (void)state;
     const fm_engine_info *engine;
     size_t options = 0;
     for (size_t e = 0; (engine = fm_engine_at(e)); e++) {
@@ -66,9 +61,8 @@ static fm_option_value value_of(const char *engine, const char *text, const char
                              fm_own_real(values, ops->own, index)};
 }
 
-static void test_values(void **state)
+CASE(test_values)
 {
-    (void)state;
     assert_true(value_of("shards", "rate=0.25", "rate").real == 0.25);
     assert_true(value_of("shards", "rate=1", "rate").real == 1);
     assert_true(value_of("shards", "rate=.5", "rate").real == 0.5);
@@ -93,9 +87,8 @@ static void test_values(void **state)
     assert_int_equal(value_of("hp-rda-gpu", "card=3", "trace-size").count, UINT64_C(1) << 26);
 }
 
-static void test_refusals(void **state)
+CASE(test_refusals)
 {
-    (void)state;
     static const struct {
         const char *engine, *text, *reason;
     } bad[] = {
@@ -146,9 +139,8 @@ static void test_refusals(void **state)
 }
 
 /* A program that uses the library may have another decimal point. */
-static void test_locale(void **state)
+CASE(test_locale)
 {
-    (void)state;
     static const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"};
     for (size_t i = 0; i < 3; i++) {
         if (!setlocale(LC_ALL, locales[i])) continue; /* not installed here */
@@ -157,9 +149,8 @@ static void test_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
-static void test_counts(void **state)
+CASE(test_counts)
 {
-    (void)state;
     uint64_t value;
     static const struct {
         const char *text;
@@ -182,13 +173,4 @@ static void test_counts(void **state)
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (fm_parse_count(bad[i], &value)) fail_msg("'%s' is a count", bad[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables), cmocka_unit_test(test_values), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_locale), cmocka_unit_test(test_counts),
-    };
-    return cmocka_run_group_tests_name("engine options", tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_generate.c - synthetic streams against their closed forms: sequences exactly, distributions within
  * what chance allows (five standard deviations, fixed seeds). */
+#include "case.h"
+
 #include "unit/trace_helpers.h"
 
 #include <fathom/generate.h>
@@ -25,9 +27,8 @@ static uint64_t *generate(const char *pattern, uint64_t keys, uint64_t reference
     return stream;
 }
 
-static void sequences(void **state)
+CASE(sequences)
 {
-    (void)state;
     for (uint64_t m = 1; m < 6; m++) {
         uint64_t *cyclic = generate("cyclic", m, 100, 1, 1, 7),
                  *sawtooth = generate("sawtooth", m, 100, 1, 1, 7);
@@ -47,9 +48,8 @@ static void sequences(void **state)
 }
 
 /* The stream depends on the options alone, not on how it is asked for. */
-static void deterministic(void **state)
+CASE(deterministic)
 {
-    (void)state;
     for (size_t i = 0; fm_generator_pattern_at(i); i++) {
         const char *name = fm_generator_pattern_at(i)->name;
         uint64_t *a = generate(name, 1000, 5000, 3, 0.8, 5000), *b = generate(name, 1000, 5000, 3, 0.8, 1);
@@ -85,9 +85,8 @@ static void assert_distribution(const uint64_t *stream, size_t n, const double *
 }
 
 /* Rank r has key (r-1) * step mod M; probability 1/r^skew over the sum of all. */
-static void zipf(void **state)
+CASE(zipf)
 {
-    (void)state;
     enum { M = 1000, N = 2000000 };
     static const double skews[] = {0.2, 0.5, 0.99, 0.99995, 1, 1.00005, 1.2, 2, 5};
     uint64_t step = 618; /* floor(1000 * 0.6180339887…), made coprime to 1000 */
@@ -110,9 +109,8 @@ static void zipf(void **state)
     }
 }
 
-static void zipf_edges(void **state)
+CASE(zipf_edges)
 {
-    (void)state;
     uint64_t *one = generate("zipf", 1, 1000, 1, 0.99, 100);
     for (size_t i = 0; i < 1000; i++) assert_int_equal(one[i], 0);
     free(one);
@@ -129,9 +127,8 @@ static void zipf_edges(void **state)
     }
 }
 
-static void uniforms(void **state)
+CASE(uniforms)
 {
-    (void)state;
     enum { M = 777, N = 2000000 };
     double probability[M];
     for (size_t k = 0; k < M; k++) probability[k] = 1.0 / M;
@@ -149,9 +146,8 @@ static void uniforms(void **state)
     free(stream);
 }
 
-static void wrong_options(void **state)
+CASE(wrong_options)
 {
-    (void)state;
     static const struct {
         fm_generator_options options;
         const char *reason;
@@ -176,13 +172,4 @@ static void wrong_options(void **state)
     }
     uint64_t *none = generate("uniform", 5, 0, 1, 1, 10);
     free(none);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sequences),  cmocka_unit_test(deterministic), cmocka_unit_test(zipf),
-        cmocka_unit_test(zipf_edges), cmocka_unit_test(uniforms),      cmocka_unit_test(wrong_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

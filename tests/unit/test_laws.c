@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_laws.c - a profile that keeps all laws, and for each law one that breaks it: said by its name and with
  * numbers, by who makes, writes, reads, adds up and shows it. */
+#include "case.h"
+
 #include "profile/laws.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -178,9 +175,8 @@ static const breach breaches[] = {
 };
 enum { BREACHES = sizeof breaches / sizeof *breaches };
 
-static void good_ones_keep_all(void **state)
+CASE(good_ones_keep_all)
 {
-    (void)state;
     fm_profile *(*const makers[])(void) = {swept, attributed, in_phases, estimated};
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
         char why[300];
@@ -193,9 +189,8 @@ static void good_ones_keep_all(void **state)
     }
 }
 
-static void each_is_broken_once(void **state)
+CASE(each_is_broken_once)
 {
-    (void)state;
     for (size_t i = 0; i < BREACHES; i++) {
         const breach *one = &breaches[i];
         char why[300], named[80];
@@ -214,9 +209,8 @@ static void each_is_broken_once(void **state)
     }
 }
 
-static void every_law_is_broken_by_one(void **state)
+CASE(every_law_is_broken_by_one)
 {
-    (void)state;
     for (size_t i = 0; fm_law_at(i); i++) {
         size_t found = 0;
         for (size_t k = 0; k < BREACHES; k++) found += strcmp(breaches[k].law, fm_law_at(i)->name) == 0;
@@ -225,9 +219,8 @@ static void every_law_is_broken_by_one(void **state)
 }
 
 /* A phase touches blocks that were touched before it, and has distances to what lies there. */
-static void a_phase_need_not_touch_first(void **state)
+CASE(a_phase_need_not_touch_first)
 {
-    (void)state;
     char why[300];
     fm_profile *phase = swept();
     phase->distinct = 20;
@@ -237,9 +230,8 @@ static void a_phase_need_not_touch_first(void **state)
     fm_profile_destroy(phase);
 }
 
-static void nothing_broken_is_written_or_added(void **state)
+CASE(nothing_broken_is_written_or_added)
 {
-    (void)state;
     for (size_t i = 0; i < BREACHES; i++) {
         fm_error error = {0};
         fm_profile *good = breaches[i].make(), *profile = breaches[i].make();
@@ -256,9 +248,8 @@ static void nothing_broken_is_written_or_added(void **state)
 }
 
 /* As a hand-made file, changed in one place. */
-static void files_are_refused(void **state)
+CASE(files_are_refused)
 {
-    (void)state;
     static const char *const changes[][3] = {
         {"\"distinct\": 10", "\"distinct\": 9", "\"blocks\""},
         {"[9, 9, 90]", "[10, 10, 90]", "\"distances\""},
@@ -291,9 +282,8 @@ static void files_are_refused(void **state)
     fm_profile_destroy(profile);
 }
 
-static void footprints_nest(void **state)
+CASE(footprints_nest)
 {
-    (void)state;
     static const struct {
         uint64_t small, large;
         bool holds;
@@ -340,9 +330,8 @@ static char *screen_of(const fm_profile *profile)
     return text;
 }
 
-static void few_samples_make_no_verdict(void **state)
+CASE(few_samples_make_no_verdict)
 {
-    (void)state;
     for (uint64_t samples = 0; samples < 20; samples += 3) {
         fm_profile *profile = attributed();
         profile->exact = false;
@@ -364,17 +353,4 @@ static void few_samples_make_no_verdict(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_ones_keep_all),
-        cmocka_unit_test(each_is_broken_once),
-        cmocka_unit_test(every_law_is_broken_by_one),
-        cmocka_unit_test(a_phase_need_not_touch_first),
-        cmocka_unit_test(nothing_broken_is_written_or_added),
-        cmocka_unit_test(files_are_refused),
-        cmocka_unit_test(footprints_nest),
-        cmocka_unit_test(few_samples_make_no_verdict),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

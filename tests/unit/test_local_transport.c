@@ -3,15 +3,13 @@
  * test_local_transport.c - ranks that are threads: messages in order, between any two and among all; what the
  * parts shared by all transports make of them; and that a rank which gives up wakes all who wait for it.
  */
-#include "cluster/local_transport.h"
+#include "case.h"
+
+#include "cluster/transport.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_RANKS = 7, ROUNDS = 200 };
 
@@ -81,9 +79,8 @@ static const char *pass_along(fm_transport *transport)
     return NULL;
 }
 
-static void test_send_and_receive(void **state)
+CASE(test_send_and_receive)
 {
-    (void)state;
     run_all_sizes(pass_along);
 }
 
@@ -105,9 +102,8 @@ static const char *exchange_round(fm_transport *transport)
     return NULL;
 }
 
-static void test_exchange(void **state)
+CASE(test_exchange)
 {
-    (void)state;
     run_all_sizes(exchange_round);
 }
 
@@ -125,9 +121,8 @@ static const char *gather_and_sum(fm_transport *transport)
     return NULL;
 }
 
-static void test_gather_and_sum(void **state)
+CASE(test_gather_and_sum)
 {
-    (void)state;
     run_all_sizes(gather_and_sum);
 }
 
@@ -155,9 +150,8 @@ static const char *exchange_all(fm_transport *transport)
     return wrong;
 }
 
-static void test_exchange_all(void **state)
+CASE(test_exchange_all)
 {
-    (void)state;
     run_all_sizes(exchange_all);
 }
 
@@ -200,26 +194,22 @@ static const char *wait_in_vain(fm_transport *transport)
     return transport->send(transport, 0, numbers, 0, NULL) ? NULL : "it could go on after a failure";
 }
 
-/* And after it the cluster works as if new. */
-static void test_failure(void **state)
+CASE(test_failure)
 {
-    (void)state;
     for (uint32_t size = 2; size <= MOST_RANKS; size++) {
-        fm_local_cluster *cluster;
-        assert_int_equal(fm_local_cluster_create(&cluster, size, NULL), FM_OK);
         for (int again = 0; again < 20; again++) {
-            run_in(cluster, size, wait_in_vain);
-            fm_local_cluster_reset(cluster);
+            fm_local_cluster *cluster;
+            assert_int_equal(fm_local_cluster_create(&cluster, size, NULL), FM_OK);
             run_in(cluster, size, exchange_all);
+            run_in(cluster, size, wait_in_vain);
+            fm_local_cluster_destroy(cluster);
         }
-        fm_local_cluster_destroy(cluster);
     }
 }
 
 /* Who fails first is whose reason counts. */
-static void test_first_reason(void **state)
+CASE(test_first_reason)
 {
-    (void)state;
     fm_local_cluster *cluster;
     assert_int_equal(fm_local_cluster_create(&cluster, 3, NULL), FM_OK);
     const fm_error first = {.status = FM_E_IO, .reason = "first"};
@@ -232,14 +222,4 @@ static void test_first_reason(void **state)
     assert_int_equal(two->receive(two, 0, &number, sizeof number, &error), FM_E_IO);
     assert_string_equal(error.reason, "first");
     fm_local_cluster_destroy(cluster);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_send_and_receive), cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_gather_and_sum),   cmocka_unit_test(test_exchange_all),
-        cmocka_unit_test(test_failure),          cmocka_unit_test(test_first_reason),
-    };
-    return cmocka_run_group_tests_name("ranks as threads", tests, NULL, NULL);
 }

@@ -5,17 +5,14 @@
  * When every block is put into a set at random, independently, the model is no estimate any more but
  * the exact mean over such placements: so a simulation averaged over many placements must agree.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/model.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/binomial.h"
+#include "model/model_internal.h"
 #include "unit/model_samples.h"
 
 /* P(X < limit), term by term from 0 on, in long double. */
@@ -35,9 +32,8 @@ static void close_to(double found, long double wanted, double relative, double a
         fail_msg("found %.17g, expected %.17Lg", found, wanted);
 }
 
-static void small_cases_are_exact_fractions(void **state)
+CASE(small_cases_are_exact_fractions)
 {
-    (void)state;
     /* d = 3 blocks, 2 sets: none in the set 1/8, one 3/8, two 3/8, three 1/8. */
     close_to(fm_binomial_below(3, 1, 0.5), 0.125L, 1e-15, 0);
     close_to(fm_binomial_below(3, 2, 0.5), 0.5L, 1e-15, 0);
@@ -53,9 +49,8 @@ static void small_cases_are_exact_fractions(void **state)
     close_to(fm_binomial_probability(4, 2, 0.5), 6 / 16.0L, 1e-14, 0);
 }
 
-static void sums_agree_with_the_naive_ones(void **state)
+CASE(sums_agree_with_the_naive_ones)
 {
-    (void)state;
     static const uint64_t sets[] = {2, 3, 64, 1024, 65536, 1 << 20};
     static const uint64_t ways[] = {1, 2, 4, 8, 12, 16, 20, 64};
     for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
@@ -69,9 +64,8 @@ static void sums_agree_with_the_naive_ones(void **state)
             }
 }
 
-static void huge_distances_keep_their_digits(void **state)
+CASE(huge_distances_keep_their_digits)
 {
-    (void)state;
     /* 2^40 blocks over 2^36 sets: a mean of 16, next to Poisson (relative error of order mean²/d). */
     double n = 0x1p40, p = 0x1p-36;
     for (unsigned ways = 1; ways <= 64; ways++) {
@@ -90,9 +84,8 @@ static void huge_distances_keep_their_digits(void **state)
 }
 
 /* The mean over a wide bin against one term per distance. */
-static void wide_bins_are_summed_right(void **state)
+CASE(wide_bins_are_summed_right)
 {
-    (void)state;
     static const uint64_t shapes[][2] = {{2, 1}, {4, 2}, {16, 8}, {64, 8}, {64, 12}, {512, 4}, {1024, 16}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (size_t index = 0; index < 16; index++) {
@@ -108,9 +101,8 @@ static void wide_bins_are_summed_right(void **state)
         }
 }
 
-static void one_set_is_fully_associative(void **state)
+CASE(one_set_is_fully_associative)
 {
-    (void)state;
     sample drawn;
     sample_draw(&drawn, 1000, 3000);
     fm_profile *profile = sample_profile(&drawn, FM_BINS_EXACT, 9);
@@ -135,9 +127,8 @@ static long stack_distance(unsigned *stack, size_t *depth, unsigned block)
     return distance;
 }
 
-static void simulated_caches_agree(void **state)
+CASE(simulated_caches_agree)
 {
-    (void)state;
     static const unsigned shapes[][2] = {{4, 1}, {8, 4}, {16, 8}, {64, 2}};
     static unsigned trace[REFERENCES];
     for (size_t i = 0; i < REFERENCES; i++)
@@ -176,14 +167,4 @@ static void simulated_caches_agree(void **state)
         assert_true(deviation < 0.02 * mean); /* else it would agree with anything */
     }
     fm_profile_destroy(profile);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_cases_are_exact_fractions),  cmocka_unit_test(sums_agree_with_the_naive_ones),
-        cmocka_unit_test(huge_distances_keep_their_digits), cmocka_unit_test(wide_bins_are_summed_right),
-        cmocka_unit_test(one_set_is_fully_associative),     cmocka_unit_test(simulated_caches_agree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

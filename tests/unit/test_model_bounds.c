@@ -3,11 +3,9 @@
  * test_model_bounds.c - descriptions of machines, and bounds on them. The fewest misses that any cache can
  * have are judged by Belady's optimal replacement, worked out on random and on cyclic traces.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
+
 #include <fathom/machine.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +74,8 @@ static fm_profile *profile_of(const int *trace)
     return profile;
 }
 
-static void no_cache_misses_less(void **state)
+CASE(no_cache_misses_less)
 {
-    (void)state;
     int trace[LENGTH];
     srand(7);
     double tightest = 0;
@@ -104,9 +101,8 @@ static void no_cache_misses_less(void **state)
 }
 
 /* n blocks again and again: LRU misses always; a cache of h blocks keeps h - 1 of them at best. */
-static void cyclic_sweeps(void **state)
+CASE(cyclic_sweeps)
 {
-    (void)state;
     int trace[LENGTH];
     const int n = 20;
     for (int t = 0; t < LENGTH; t++) trace[t] = t % n;
@@ -158,9 +154,8 @@ static void check_whole(const fm_machine *machine)
     assert_float_equal(machine->bandwidths[1], 0, 0);
 }
 
-static void a_description_is_read_and_written(void **state)
+CASE(a_description_is_read_and_written)
 {
-    (void)state;
     fm_machine *machine;
     fm_error error;
     assert_int_equal(read_text(whole, &machine, &error), FM_OK);
@@ -177,9 +172,8 @@ static void a_description_is_read_and_written(void **state)
     free(text);
 }
 
-static void hwloc_fills_in(void **state)
+CASE(hwloc_fills_in)
 {
-    (void)state;
     fm_machine *machine;
     fm_error error;
     setenv("HWLOC_SYNTHETIC", "pack:1 l3:1(size=33554432) l2:4(size=1048576) l1d:1(size=49152) core:1 pu:2",
@@ -202,9 +196,8 @@ static void hwloc_fills_in(void **state)
     unsetenv("HWLOC_SYNTHETIC");
 }
 
-static void what_is_wrong_is_told(void **state)
+CASE(what_is_wrong_is_told)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned line;
@@ -265,9 +258,8 @@ static const fm_bound *resource(const fm_bounds_part *part, const char *name, bo
     return NULL;
 }
 
-static void bounds_are_work_by_rate(void **state)
+CASE(bounds_are_work_by_rate)
 {
-    (void)state;
     int trace[LENGTH];
     for (int t = 0; t < LENGTH; t++) trace[t] = t % 20; /* 20 first touches, 380 times distance 19 */
     fm_profile *profile = profile_of(trace);
@@ -316,21 +308,17 @@ static void bounds_are_work_by_rate(void **state)
     fm_machine_destroy(machine);
     fm_profile_destroy(profile);
 }
-
-int main(void)
+static int make_file(void **state)
 {
+    (void)state;
     int made = mkstemp(path);
-    if (made < 0) return 1;
-    close(made);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_cache_misses_less),
-        cmocka_unit_test(cyclic_sweeps),
-        cmocka_unit_test(a_description_is_read_and_written),
-        cmocka_unit_test(hwloc_fills_in),
-        cmocka_unit_test(what_is_wrong_is_told),
-        cmocka_unit_test(bounds_are_work_by_rate),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
+    return made < 0 ? -1 : close(made);
 }
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+CASES_WITH(make_file, remove_file);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_compare.c - the papers' metrics against hand-worked cases and a naive computation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/model.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,9 +24,8 @@ static void close_to(double found, double wanted)
     if (fabs(found - wanted) > 1e-12) fail_msg("found %.17g, expected %.17g", found, wanted);
 }
 
-static void the_same_is_alike(void **state)
+CASE(the_same_is_alike)
 {
-    (void)state;
     static const fm_bins all[] = {FM_BINS_EXACT, FM_BINS_LOGLINEAR, FM_BINS_LOG2};
     sample drawn;
     sample_draw(&drawn, 2000, 100000);
@@ -50,9 +46,8 @@ static void the_same_is_alike(void **state)
         }
 }
 
-static void what_shares_nothing_is_not(void **state)
+CASE(what_shares_nothing_is_not)
 {
-    (void)state;
     fm_bin near[] = {{4, 4, 10}}, far[] = {{64, 64, 30}};
     fm_profile a = make(near, 1, 0), b = make(far, 1, 0);
     fm_comparison found;
@@ -79,9 +74,8 @@ static void what_shares_nothing_is_not(void **state)
 }
 
 /* All by hand: A has 1/4 cold, 1/2 at 0, 1/4 at 2. B has 1/2 cold, 1/4 at 0, 1/4 at 5. */
-static void a_case_worked_by_hand(void **state)
+CASE(a_case_worked_by_hand)
 {
-    (void)state;
     fm_bin of_a[] = {{0, 0, 4}, {2, 2, 2}}, of_b[] = {{0, 0, 5}, {5, 5, 5}};
     fm_profile a = make(of_a, 2, 2), b = make(of_b, 2, 10);
     fm_comparison found;
@@ -105,9 +99,8 @@ static double ratio_at(const sample *drawn, uint64_t cold, uint64_t blocks)
     return (double)(cold + sample_at_least(drawn, blocks)) / (double)(cold + drawn->count);
 }
 
-static void curves_agree_with_the_naive_ones(void **state)
+CASE(curves_agree_with_the_naive_ones)
 {
-    (void)state;
     for (int round = 0; round < 5; round++) {
         sample x, y;
         sample_draw(&x, 400, 2000);
@@ -145,9 +138,8 @@ static void curves_agree_with_the_naive_ones(void **state)
 }
 
 /* The same distances, once with a bound: alike after cutting both. */
-static void bounds_are_brought_together(void **state)
+CASE(bounds_are_brought_together)
 {
-    (void)state;
     fm_bin whole[] = {{1, 1, 10}, {100, 100, 20}, {900, 900, 30}};
     fm_bin cut[] = {{1, 1, 10}, {100, 100, 20}};
     fm_profile a = make(whole, 3, 40), b = make(cut, 2, 40);
@@ -171,9 +163,8 @@ static void bounds_are_brought_together(void **state)
     close_to(found.curve_largest, 0);
 }
 
-static void what_cannot_be_compared_is_refused(void **state)
+CASE(what_cannot_be_compared_is_refused)
 {
-    (void)state;
     fm_bin bins[] = {{4, 4, 10}};
     fm_profile a = make(bins, 1, 1), b = make(bins, 1, 1), empty = make(NULL, 0, 0);
     fm_comparison found;
@@ -190,14 +181,4 @@ static void what_cannot_be_compared_is_refused(void **state)
     assert_int_equal(fm_profile_compare(&streaming, &streaming, &found, NULL), FM_OK);
     close_to(found.similarity, 1);
     close_to(found.overlap, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_is_alike),           cmocka_unit_test(what_shares_nothing_is_not),
-        cmocka_unit_test(a_case_worked_by_hand),       cmocka_unit_test(curves_agree_with_the_naive_ones),
-        cmocka_unit_test(bounds_are_brought_together), cmocka_unit_test(what_cannot_be_compared_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

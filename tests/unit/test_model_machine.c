@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_machine.c - caches of this machine, of machines that hwloc is told about, and no machine at all.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/model.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/machine_sysfs.h"
+#include "model/model_internal.h"
 #include "unit/pmu_tree.h"
 
-static void a_described_machine_is_read(void **state)
+CASE(a_described_machine_is_read)
 {
-    (void)state;
     setenv("HWLOC_SYNTHETIC", "pack:1 l3:1(size=33554432) l2:4(size=1048576) l1d:1(size=49152) core:1 pu:2",
            1);
     fm_cache caches[8];
@@ -35,9 +31,8 @@ static void a_described_machine_is_read(void **state)
     unsetenv("HWLOC_SYNTHETIC");
 }
 
-static void no_caches_are_no_error(void **state)
+CASE(no_caches_are_no_error)
 {
-    (void)state;
     setenv("HWLOC_SYNTHETIC", "core:2 pu:1", 1);
     fm_cache caches[8];
     size_t count = 9;
@@ -46,9 +41,8 @@ static void no_caches_are_no_error(void **state)
     unsetenv("HWLOC_SYNTHETIC");
 }
 
-static void an_unreadable_machine_is_one(void **state)
+CASE(an_unreadable_machine_is_one)
 {
-    (void)state;
     setenv("HWLOC_XMLFILE", "/nonexistent/machine.xml", 1);
     setenv("HWLOC_COMPONENTS", "xml,stop", 1); /* else hwloc falls back to this machine */
     fm_cache caches[8];
@@ -74,9 +68,8 @@ static void put_index(const pmu_tree *tree, int index, const char *texts[5])
     }
 }
 
-static void kernels_files_are_read(void **state)
+CASE(kernels_files_are_read)
 {
-    (void)state;
     const pmu_tree tree = pmu_tree_make();
     fm_cache caches[8];
     assert_int_equal(fm_sysfs_caches(tree.root, 5, caches, 8), 0);
@@ -109,9 +102,8 @@ static void kernels_files_are_read(void **state)
 }
 
 /* The judge is hwloc, which also knows processors that the kernel is wrong about. */
-static void this_machine_is_as_hwloc_sees_it(void **state)
+CASE(this_machine_is_as_hwloc_sees_it)
 {
-    (void)state;
     fm_cache own[8], judge[8];
     size_t count = 0;
     const size_t found = fm_sysfs_caches("", 0, own, 8);
@@ -131,13 +123,8 @@ static void this_machine_is_as_hwloc_sees_it(void **state)
     }
 }
 
-int main(void)
+BEFORE_CASES
 {
     setenv("HWLOC_HIDE_ERRORS", "2", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_described_machine_is_read),      cmocka_unit_test(no_caches_are_no_error),
-        cmocka_unit_test(an_unreadable_machine_is_one),     cmocka_unit_test(kernels_files_are_read),
-        cmocka_unit_test(this_machine_is_as_hwloc_sees_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return -1;
 }

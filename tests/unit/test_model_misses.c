@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_misses.c - misses and curves against counting the distances one by one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/model.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "unit/model_samples.h"
 
-static void misses_are_counted_right(void **state)
+CASE(misses_are_counted_right)
 {
-    (void)state;
     static const fm_bins all[] = {FM_BINS_EXACT, FM_BINS_LOGLINEAR, FM_BINS_LOG2};
     for (int round = 0; round < 10; round++) {
         sample drawn;
@@ -40,9 +36,8 @@ static void misses_are_counted_right(void **state)
 }
 
 /* By counting: the first size at which so many hit. */
-static void the_smallest_cache_is_found(void **state)
+CASE(the_smallest_cache_is_found)
 {
-    (void)state;
     static const fm_bins all[] = {FM_BINS_EXACT, FM_BINS_LOGLINEAR, FM_BINS_LOG2};
     for (int round = 0; round < 10; round++) {
         sample drawn;
@@ -66,9 +61,8 @@ static void the_smallest_cache_is_found(void **state)
     }
 }
 
-static void a_bin_is_spread_evenly(void **state)
+CASE(a_bin_is_spread_evenly)
 {
-    (void)state;
     fm_bin bin = {1024, 2047, 1024};
     fm_profile profile = {.references = 1030,
                           .cold = 6,
@@ -96,9 +90,8 @@ static void a_bin_is_spread_evenly(void **state)
     assert_true(fm_profile_misses(&profile, 1281).known);
 }
 
-static void extremes_are_ordinary(void **state)
+CASE(extremes_are_ordinary)
 {
-    (void)state;
     fm_bin bin = {UINT64_MAX - (UINT64_MAX >> 1), UINT64_MAX, 7};
     fm_profile profile = {.references = 7, .bins = FM_BINS_LOG2, .distances = {1, &bin}, .cold_known = true};
     assert_int_equal(fm_profile_misses(&profile, 0).least, 7);
@@ -116,9 +109,8 @@ static void extremes_are_ordinary(void **state)
 }
 
 /* Between the points the curve is a line: at exact bins that reproduces every size. */
-static void the_curve_has_every_change(void **state)
+CASE(the_curve_has_every_change)
 {
-    (void)state;
     sample drawn;
     sample_draw(&drawn, 300, 3000);
     fm_profile *profile = sample_profile(&drawn, FM_BINS_EXACT, 5);
@@ -143,9 +135,8 @@ static void the_curve_has_every_change(void **state)
 }
 
 /* Points as they are; between them, what a falling curve allows; below, what is exact. */
-static void the_band_at_any_size(void **state)
+CASE(the_band_at_any_size)
 {
-    (void)state;
     fm_bin bins[] = {{3, 3, 50}, {200, 200, 25}};
     fm_band_point band[] = {{100, 0.4, 0.6}, {150, 0.3, 0.5}, {300, 0.1, 0.2}};
     fm_accuracy accuracy = {.exact_below = 100, .confidence = 0.95, .band_count = 3, .band = band};
@@ -170,14 +161,4 @@ static void the_band_at_any_size(void **state)
     /* Nothing is exact, and the band begins further on. */
     accuracy.exact_below = 0;
     assert_false(fm_profile_band(&profile, 99, &least, &most));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misses_are_counted_right),   cmocka_unit_test(the_smallest_cache_is_found),
-        cmocka_unit_test(a_bin_is_spread_evenly),     cmocka_unit_test(extremes_are_ordinary),
-        cmocka_unit_test(the_curve_has_every_change), cmocka_unit_test(the_band_at_any_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

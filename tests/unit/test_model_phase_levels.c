@@ -3,11 +3,8 @@
  * test_model_phase_levels.c - phases inside phases: traces that are made of known ones, level by level. The
  * judge is how they were made. Boundaries may be off by TOLERANCE references, or by a tenth of the phase.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "unit/trace_distances.h"
 #include <fathom/fathom.h>
@@ -179,9 +176,8 @@ static void expect_trace(made *from, size_t levels)
     free(from->trace);
 }
 
-static void test_rounds_of_three(void **state)
+CASE(test_rounds_of_three)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 6; i++) {
         begin(&trace, 1);
@@ -193,9 +189,8 @@ static void test_rounds_of_three(void **state)
 }
 
 /* Phases that do the same, each with its own data, take turns. */
-static void test_rounds_by_data(void **state)
+CASE(test_rounds_by_data)
 {
-    (void)state;
     made swept = {0}, scattered = {0};
     for (int i = 0; i < 6; i++) {
         begin(&swept, 1);
@@ -210,9 +205,8 @@ static void test_rounds_by_data(void **state)
 }
 
 /* The other way round: the same in each round, with new data. */
-static void test_rounds_on_new_data(void **state)
+CASE(test_rounds_on_new_data)
 {
-    (void)state;
     made trace = {0};
     for (uint64_t i = 0; i < 6; i++) {
         begin(&trace, 1);
@@ -223,9 +217,8 @@ static void test_rounds_on_new_data(void **state)
     expect_trace(&trace, 2);
 }
 
-static void test_unequal_lengths(void **state)
+CASE(test_unequal_lengths)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 8; i++) {
         begin(&trace, 1);
@@ -238,9 +231,8 @@ static void test_unequal_lengths(void **state)
 }
 
 /* A single sweep, and the work on a few of its blocks: the sweep comes from as far away as the loop loads. */
-static void test_sweep_and_work(void **state)
+CASE(test_sweep_and_work)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 6; i++) {
         begin(&trace, 1);
@@ -250,9 +242,8 @@ static void test_sweep_and_work(void **state)
     expect_trace(&trace, 2);
 }
 
-static void test_small_trace(void **state)
+CASE(test_small_trace)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 6; i++) {
         begin(&trace, 1);
@@ -263,9 +254,8 @@ static void test_small_trace(void **state)
     expect_trace(&trace, 2);
 }
 
-static void test_three_levels(void **state)
+CASE(test_three_levels)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 5; i++) {
         begin(&trace, 1);
@@ -279,9 +269,8 @@ static void test_three_levels(void **state)
     expect_trace(&trace, 3);
 }
 
-static void test_four_levels(void **state)
+CASE(test_four_levels)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 3; i++) {
         begin(&trace, 1);
@@ -300,9 +289,8 @@ static void test_four_levels(void **state)
 }
 
 /* What is before and behind the rounds is beside them. The last round is not whole. */
-static void test_beside_rounds(void **state)
+CASE(test_beside_rounds)
 {
-    (void)state;
     made trace = {0};
     scatter(&trace, 1, 50000, 6000, 30000);
     for (int i = 0; i < 5; i++) {
@@ -314,9 +302,8 @@ static void test_beside_rounds(void **state)
     expect_trace(&trace, 2);
 }
 
-static void test_one_level(void **state)
+CASE(test_one_level)
 {
-    (void)state;
     made trace = {0};
     sweep(&trace, 1, 0, 1000, 50000);
     scatter(&trace, 1, 5000, 3000, 60000);
@@ -325,9 +312,8 @@ static void test_one_level(void **state)
 }
 
 /* Phases of more data than is held of either side of a boundary: the tables of the search are full. */
-static void test_large_phases(void **state)
+CASE(test_large_phases)
 {
-    (void)state;
     for (uint64_t other = 0; other <= 100000; other += 100000) {
         made trace = {.state = other};
         sweep(&trace, 1, 0, 70000, 400000);
@@ -337,9 +323,8 @@ static void test_large_phases(void **state)
 }
 
 /* Nothing changes but the shares of first touches, slowly: one phase, whatever the seed. */
-static void test_random_is_one_phase(void **state)
+CASE(test_random_is_one_phase)
 {
-    (void)state;
     static const size_t shapes[][2] = {{10, 3000}, {100, 2000}, {1000, 1000}, {1000, 60000}, {90000, 200000}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -350,9 +335,8 @@ static void test_random_is_one_phase(void **state)
 }
 
 /* The same throughout, but in rounds: its sweeps, as ever. */
-static void test_sweeps(void **state)
+CASE(test_sweeps)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 20; i++) sweep(&trace, 1, 0, 1000, 1000);
     fm_phases *phases = phases_of(&trace, 0);
@@ -363,9 +347,8 @@ static void test_sweeps(void **state)
 }
 
 /* A threshold that is given cuts level 1 at peaks, and changes are inside. */
-static void test_given_threshold(void **state)
+CASE(test_given_threshold)
 {
-    (void)state;
     made trace = {0};
     for (int i = 0; i < 6; i++) {
         begin(&trace, 1);
@@ -383,9 +366,8 @@ static void test_given_threshold(void **state)
     free(trace.trace);
 }
 
-static void test_tiny_traces(void **state)
+CASE(test_tiny_traces)
 {
-    (void)state;
     for (size_t length = 0; length < 200; length++) {
         made trace = {.state = length};
         for (size_t i = 0; i < length; i++) touch(&trace, random_below(&trace, 1 + length / 3));
@@ -398,9 +380,8 @@ static void test_tiny_traces(void **state)
 }
 
 /* Something else in every window: many short segments. Whatever comes out, it is sound, and soon there. */
-static void test_restless_trace(void **state)
+CASE(test_restless_trace)
 {
-    (void)state;
     made trace = {.state = 3};
     for (uint64_t i = 0; trace.count < 65536; i++)
         if (random_below(&trace, 2))
@@ -414,19 +395,4 @@ static void test_restless_trace(void **state)
     assert_true(phases->count <= FM_MOST_PHASES);
     fm_phases_destroy(phases);
     free(trace.trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds_of_three),     cmocka_unit_test(test_rounds_by_data),
-        cmocka_unit_test(test_rounds_on_new_data),  cmocka_unit_test(test_unequal_lengths),
-        cmocka_unit_test(test_sweep_and_work),      cmocka_unit_test(test_small_trace),
-        cmocka_unit_test(test_three_levels),        cmocka_unit_test(test_four_levels),
-        cmocka_unit_test(test_beside_rounds),       cmocka_unit_test(test_one_level),
-        cmocka_unit_test(test_random_is_one_phase), cmocka_unit_test(test_sweeps),
-        cmocka_unit_test(test_given_threshold),     cmocka_unit_test(test_tiny_traces),
-        cmocka_unit_test(test_restless_trace),      cmocka_unit_test(test_large_phases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
  * test_model_phases.c - phases of traces that are made of known ones: where they are cut, what they count,
  * which recur; and their way through files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "unit/trace_distances.h"
 #include <fathom/fathom.h>
@@ -80,9 +77,8 @@ static fm_phases *phases_of(const uint64_t *trace, const uint64_t *distances, fm
     return phases;
 }
 
-static void test_steps_are_phases(void **state)
+CASE(test_steps_are_phases)
 {
-    (void)state;
     uint64_t *trace = stepped_trace(), *distances = trace_distances("list", trace, LENGTH);
     fm_profile **profiles;
     fm_phases *phases = phases_of(trace, distances, &profiles);
@@ -114,9 +110,8 @@ static void test_steps_are_phases(void **state)
     free(distances);
 }
 
-static void test_nothing_comes_back(void **state)
+CASE(test_nothing_comes_back)
 {
-    (void)state;
     fm_sampler *sampler;
     fm_phases *phases;
     fm_phase_counter *counter;
@@ -138,9 +133,8 @@ static void test_nothing_comes_back(void **state)
     fm_sampler_destroy(sampler);
 }
 
-static void test_through_a_file(void **state)
+CASE(test_through_a_file)
 {
-    (void)state;
     uint64_t *trace = stepped_trace(), *distances = trace_distances("list", trace, LENGTH);
     fm_profile **profiles, *profile;
     assert_int_equal(fm_profile_create(&profile, NULL), FM_OK);
@@ -203,9 +197,8 @@ static void test_through_a_file(void **state)
     free(distances);
 }
 
-static void test_wrong_files(void **state)
+CASE(test_wrong_files)
 {
-    (void)state;
     static const char *const wrong[] = {
         "7",
         "{\"threshold\": -1}",
@@ -247,13 +240,4 @@ static void test_wrong_files(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps_are_phases),
-        cmocka_unit_test(test_nothing_comes_back),
-        cmocka_unit_test(test_through_a_file),
-        cmocka_unit_test(test_wrong_files),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+CASES_WITH(make_file, remove_file);

@@ -3,11 +3,8 @@
  * test_model_predict.c - models: profiles that grow by known laws are predicted at sizes never seen; models
  * survive files; wrong input is refused; the sampler finds the size of data swept over again and again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/analyzer.h>
 #include <fathom/model.h>
 #include <fathom/predict.h>
@@ -82,9 +79,8 @@ static const struct {
     {3, 4, {{0.4, 5, 0, 0}, {0.3, 0, 6, 1.0 / 3}, {0.2, 0, 2, 2.0 / 3}, {0.1, 0, 0.9, 1}}},
 };
 
-static void test_laws_are_found(void **state)
+CASE(test_laws_are_found)
 {
-    (void)state;
     for (size_t l = 0; l < sizeof laws / sizeof *laws; l++)
         for (size_t runs = 2; runs <= 4; runs++) {
             fm_profile *profiles[4];
@@ -127,9 +123,8 @@ static void test_laws_are_found(void **state)
 }
 
 /* A law that is none of ours: the model must say that it does not fit. */
-static void test_mistrust(void **state)
+CASE(test_mistrust)
 {
-    (void)state;
     static const part wild[] = {{0.3, 3, 0, 0}, {0.7, 0, 0.0002, 1.75}};
     fm_profile *profiles[2] = {lawful(wild, 2, 10000), lawful(wild, 2, 20000)};
     fm_model *model = trained((const fm_profile *const *)profiles, 2, &(fm_training_options){0});
@@ -158,9 +153,8 @@ static fm_expectation expected_of(const double *sizes, size_t count, double size
 }
 
 /* The law is the same; what is known of it is not. */
-static void test_doubts(void **state)
+CASE(test_doubts)
 {
-    (void)state;
     static const double two[] = {10000, 40000}, twice[] = {10000, 10000, 10500, 40000, 40000};
     static const double four[] = {10000, 20000, 40000, 80000}, narrow[] = {70000, 80000, 90000};
     static const double many[] = {10000, 14000, 20000, 28000, 40000, 56000, 80000, 112000};
@@ -194,9 +188,8 @@ static void test_doubts(void **state)
 }
 
 /* Runs of one size that differ: what they do does not follow from the size. */
-static void test_same_size_differs(void **state)
+CASE(test_same_size_differs)
 {
-    (void)state;
     static const double sizes[] = {10000, 20000, 40000, 40000};
     fm_profile *profiles[4];
     for (int i = 0; i < 4; i++) profiles[i] = lawful(laws[0].parts, 2, sizes[i]);
@@ -213,9 +206,8 @@ static void test_same_size_differs(void **state)
 }
 
 /* References that begin with many that do not depend on the size. */
-static void test_references_are_doubted(void **state)
+CASE(test_references_are_doubted)
 {
-    (void)state;
     static const double sizes[] = {17, 17, 4001, 64000};
     fm_profile *profiles[4];
     for (int i = 0; i < 4; i++) {
@@ -245,9 +237,8 @@ static void test_references_are_doubted(void **state)
     for (int i = 0; i < 4; i++) fm_profile_destroy(profiles[i]);
 }
 
-static void test_through_a_file(void **state)
+CASE(test_through_a_file)
 {
-    (void)state;
     fm_profile *profiles[2] = {lawful(laws[2].parts, 4, 10000), lawful(laws[2].parts, 4, 90000)};
     profiles[0]->name = strdup("small \"one\"");
     profiles[0]->complete = false;
@@ -297,9 +288,8 @@ static void write_file(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_wrong_files(void **state)
+CASE(test_wrong_files)
 {
-    (void)state;
     static const char *const wrong[] = {
         "", "[]",
         /* NOLINTBEGIN(bugprone-suspicious-missing-comma): long ones go on in the next line */
@@ -338,9 +328,8 @@ static void test_wrong_files(void **state)
     fm_model_destroy(model);
 }
 
-static void test_refusals(void **state)
+CASE(test_refusals)
 {
-    (void)state;
     fm_profile *small = lawful(laws[0].parts, 2, 1000), *large = lawful(laws[0].parts, 2, 4000);
     const fm_profile *two[] = {small, large}, *same[] = {small, small};
     fm_model *model;
@@ -370,9 +359,8 @@ static void test_refusals(void **state)
 /* ---- sampling ---- */
 
 /* Sweeps over SIZE blocks: all reuses at SIZE - 1. Between the sweeps, a few blocks go round and round. */
-static void test_sampler_finds_sweeps(void **state)
+CASE(test_sampler_finds_sweeps)
 {
-    (void)state;
     enum { SIZE = 5000, SWEEPS = 4 };
     for (unsigned samples = 1; samples <= 8; samples++) {
         fm_sampler *sampler;
@@ -402,28 +390,12 @@ static void test_sampler_finds_sweeps(void **state)
     }
 }
 
-static void test_peaks(void **state)
+CASE(test_peaks)
 {
-    (void)state;
     fm_time_sample times[] = {{0, 50}, {1, 90}, {2, 93}, {3, 20}, {4, 30}, {5, 10}, {6, 80}, {7, 90}};
     static const bool peaks[] = {false, true, true, false, true, false, false, false};
     fm_data_sample sample = {.count = 8, .times = times};
     for (size_t i = 0; i < 8; i++) assert_int_equal(fm_time_sample_is_peak(&sample, i), peaks[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_laws_are_found),
-        cmocka_unit_test(test_mistrust),
-        cmocka_unit_test(test_doubts),
-        cmocka_unit_test(test_same_size_differs),
-        cmocka_unit_test(test_references_are_doubted),
-        cmocka_unit_test(test_through_a_file),
-        cmocka_unit_test(test_wrong_files),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_sampler_finds_sweeps),
-        cmocka_unit_test(test_peaks),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+CASES_WITH(make_file, remove_file);

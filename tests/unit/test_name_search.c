@@ -3,12 +3,9 @@
  * test_name_search.c - whether debug information can name a function: of programs that are compiled here, the
  * functions in their source can be named, others cannot, however the strings are stored.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "symbols/name_search.h"
 #include "unit/symbol_programs.h"
@@ -37,11 +34,10 @@ static void need_compiler(const char *compiler)
 }
 
 /* At all places relative to the pieces in which sections are decompressed: .debug_str has 45 KB here. */
-static void every_one_of_many(void **state)
+CASE(every_one_of_many)
 {
     enum { MANY = 1200 };
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
-    (void)state;
     need_compiler("gcc");
     FILE *file = fopen(in_symbol_directory("many.c"), "w");
     assert_non_null(file);
@@ -61,9 +57,8 @@ static void every_one_of_many(void **state)
     fm_symbols_close(symbols);
 }
 
-static void names_of_languages(void **state)
+CASE(names_of_languages)
 {
-    (void)state;
     need_compiler("g++");
     const char *const ways[] = {"-O2 -g -gz", "-g -gdwarf-4 -fdebug-types-section"};
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
@@ -93,9 +88,8 @@ static void names_of_languages(void **state)
 }
 
 /* Debug information in a file of its own is searched there; in several, or damaged, nothing can be said. */
-static void names_in_other_files(void **state)
+CASE(names_in_other_files)
 {
-    (void)state;
     need_compiler("gcc");
     need_compiler("objcopy");
     assert_true(shell("gcc -O2 -g -gz c.c -o t && objcopy --only-keep-debug t t.debug && strip t && "
@@ -119,12 +113,4 @@ static void names_in_other_files(void **state)
     fm_symbols_close(symbols);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_one_of_many),
-        cmocka_unit_test(names_of_languages),
-        cmocka_unit_test(names_in_other_files),
-    };
-    return cmocka_run_group_tests_name("name_search", tests, make_symbol_directory, remove_symbol_directory);
-}
+CASES_WITH(make_symbol_directory, remove_symbol_directory);

@@ -1,33 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_native_frame.c - zstd frames that begin with bytes as they are: zstd itself reads them, whatever the
  * rest is; and where blocks of keys have them, what they cost. */
+#include "case.h"
+#include "random.h"
+
 #include "base/bytes.h"
 #include "trace/native/native_column.h"
 #include "trace/native/native_frame.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-#include <cmocka.h>
-
-static uint64_t state = 1;
-
-static uint64_t next_random(void)
-{
-    uint64_t z = state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
 /* Frames that say the size of what they hold in one, two and four bytes, and with a window instead. */
-static void joined_frames(void **unused)
+CASE(joined_frames)
 {
-    (void)unused;
     static const size_t plain_sizes[] = {1, 65536, 131072, 131073, 400000};
     static const size_t rest_sizes[] = {1, 200, 255, 256, 257, 65791, 65792, 300000};
     enum { PLAIN_MOST = 400000, REST_MOST = 300000, ROOM = PLAIN_MOST + REST_MOST + 1000 };
@@ -41,7 +29,7 @@ static void joined_frames(void **unused)
                 const size_t plain = plain_sizes[p], left = rest_sizes[r];
                 /* The rest begins with what is before it: nothing may be taken from there. */
                 for (size_t i = 0; i < plain + left; i++)
-                    bytes[i] = (uint8_t)(i < plain ? next_random() : i % 3 ? i / 500 : bytes[i - plain]);
+                    bytes[i] = (uint8_t)(i < plain ? random_next() : i % 3 ? i / 500 : bytes[i - plain]);
                 ZSTD_CCtx_setParameter(zstd, ZSTD_c_contentSizeFlag, sized);
                 const size_t stored =
                     ZSTD_compress2(zstd, rest, ZSTD_compressBound(REST_MOST), bytes + plain, left);
@@ -67,9 +55,8 @@ static void joined_frames(void **unused)
 }
 
 /* Bytes of 2^b values that are all as frequent have b bits: 7.33 are the limit. */
-static void random_bytes(void **unused)
+CASE(random_bytes)
 {
-    (void)unused;
     uint8_t bytes[1 << 16];
     for (unsigned values = 2; values <= 256; values++) {
         for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i % values);
@@ -128,15 +115,14 @@ static size_t pack_keys(uint64_t *keys, size_t count, int level, unsigned *plain
 }
 
 /* Keys of which a few are frequent, scattered: their low bytes compress by some percent. */
-static void keys(void **unused)
+CASE(keys)
 {
-    (void)unused;
     enum { COUNT = 65536 };
     uint64_t *values = malloc(COUNT * sizeof *values);
     assert_non_null(values);
     unsigned plain;
     for (size_t i = 0; i < COUNT; i++) {
-        const double u = (double)(next_random() >> 11) * 0x1p-53;
+        const double u = (double)(random_next() >> 11) * 0x1p-53;
         values[i] = (uint64_t)exp(u * log(1000000)) * UINT64_C(2654435761) % 1000003;
     }
     const size_t fast = pack_keys(values, COUNT, 0, &plain);
@@ -150,11 +136,4 @@ static void keys(void **unused)
     pack_keys(values, COUNT, 1, &plain);
     assert_int_equal(plain, 0);
     free(values);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(joined_frames), cmocka_unit_test(random_bytes),
-                                       cmocka_unit_test(keys)};
-    return cmocka_run_group_tests_name("frames that begin with bytes as they are", tests, NULL, NULL);
 }

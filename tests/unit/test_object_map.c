@@ -5,16 +5,13 @@
  * symbols: this program.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+#include "random.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
-
-#include "collect/address_ranges.h"
-#include "collect/heap_tree.h"
-#include "collect/object_map_state.h"
+#include "program/object_map.h"
+#include "program/program_tables.h"
 #include <fathom/fathom.h>
 #include <link.h>
 #include <stdio.h>
@@ -22,26 +19,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint64_t state_of_random = 1;
-static uint64_t random_below(uint64_t limit)
-{
-    state_of_random = state_of_random * 6364136223846793005u + 1442695040888963407u;
-    return (state_of_random >> 33) % limit;
-}
-
 /* ---- the tree of heap blocks ---- */
 
 enum { SPACE = 4096 };
 
 /* The model: who owns each byte. */
-static void tree_agrees_with_bytes(void **state)
+CASE(tree_agrees_with_bytes)
 {
-    (void)state;
     static uint32_t owner[SPACE], start_of[SPACE];
     for (int seed = 1; seed <= 6; seed++) {
         fm_heap_tree tree = {0};
         size_t live = 0;
-        state_of_random = (uint64_t)seed;
+        random_state = (uint64_t)seed;
         memset(owner, 0, sizeof owner);
         uint64_t largest = seed % 2 ? 4 : 40, frees = (uint64_t)seed % 3;
         for (uint32_t step = 1; step < 12000; step++) {
@@ -98,9 +87,8 @@ static void tree_agrees_with_bytes(void **state)
 }
 
 /* Half a million blocks, freed in another order; nothing may be lost, and memory must come back. */
-static void tree_of_many_blocks(void **state)
+CASE(tree_of_many_blocks)
 {
-    (void)state;
     enum { MANY = 500000 };
     fm_heap_tree tree = {0};
     for (uint64_t i = 0; i < MANY; i++) {
@@ -124,12 +112,11 @@ static void tree_of_many_blocks(void **state)
     fm_heap_tree_clear(&tree);
 }
 
-static void ranges_agree_with_bytes(void **state)
+CASE(ranges_agree_with_bytes)
 {
-    (void)state;
     uint32_t owner[300] = {0};
     fm_address_ranges ranges = {0};
-    state_of_random = 5;
+    random_state = 5;
     for (uint32_t step = 1; step < 4000; step++) {
         uint64_t low = random_below(250), high = low + random_below(50);
         bool put = random_below(3) > 0;
@@ -349,16 +336,15 @@ static void tell_something(fm_object_map *map, uint64_t time, uint64_t space)
     }
 }
 
-static void map_agrees_with_list(void **state)
+CASE(map_agrees_with_list)
 {
-    (void)state;
     fm_error error;
     for (uint32_t i = 0; i < CONTEXTS; i++) paths_of_contexts[i] = i % 5; /* two contexts may be one path */
     for (int seed = 1; seed <= 12; seed++) {
         fm_object_map *map;
         scale = seed <= 4 ? 1 : seed <= 8 ? 100 : 700;
         const uint64_t space = seed % 2 ? 400 : 3000;
-        state_of_random = (uint64_t)seed * 77;
+        random_state = (uint64_t)seed * 77;
         fact_count = tally_count = 0;
         assert_int_equal(fm_object_map_create(&map, &error), FM_OK);
         uint64_t time = 0;
@@ -413,9 +399,8 @@ static void count_one(fm_object_map *map, uint64_t time, const void *address, ui
     assert_int_equal(fm_object_map_count(map, time, &at, &late, 1, &error), FM_OK);
 }
 
-static void variables_have_names(void **state)
+CASE(variables_have_names)
 {
-    (void)state;
     fm_error error;
     fm_object_map *map;
     uint64_t bias = 0, end = (uint64_t)(uintptr_t)(object_map_table + 100);
@@ -498,9 +483,8 @@ static uint64_t uses_of(const fm_attribution *attribution, const char *text, uin
 }
 
 /* Stacks of threads without end: those that come late are one object. */
-static void stacks_of_many_threads(void **state)
+CASE(stacks_of_many_threads)
 {
-    (void)state;
     enum { MANY = 200000, AT = 0x10000, SIZE = 0x1000 };
     fm_object_map *map;
     fm_error error;
@@ -529,9 +513,8 @@ static void stacks_of_many_threads(void **state)
 }
 
 /* The storage of two threads, told at made-up places: at the end of a stack, and in a block of the heap. */
-static void thread_locals_have_names(void **state)
+CASE(thread_locals_have_names)
 {
-    (void)state;
     fm_error error;
     fm_object_map *map;
     char path[4096];
@@ -592,9 +575,8 @@ static void thread_locals_have_names(void **state)
 }
 
 /* Two processes in one attribution; a tag without a site. */
-static void describes_into_what_is_there(void **state)
+CASE(describes_into_what_is_there)
 {
-    (void)state;
     fm_error error;
     fm_object_map *map;
     uint64_t address = 100;
@@ -633,9 +615,8 @@ static void describes_into_what_is_there(void **state)
 }
 
 /* The queue is emptied by batches without late references, and does not grow with the run. */
-static void queue_does_not_grow(void **state)
+CASE(queue_does_not_grow)
 {
-    (void)state;
     fm_error error;
     fm_object_map *map;
     assert_int_equal(fm_object_map_create(&map, &error), FM_OK);
@@ -649,9 +630,8 @@ static void queue_does_not_grow(void **state)
 }
 
 /* A file that is unmapped: what is used there later is nobody's. */
-static void unmapped_data_is_nobodys(void **state)
+CASE(unmapped_data_is_nobodys)
 {
-    (void)state;
     fm_object_map *map;
     fm_error error;
     static const struct {
@@ -673,16 +653,4 @@ static void unmapped_data_is_nobodys(void **state)
         if (uses[i].known) assert_int_equal(map->objects[object].kind, FM_OBJECT_MODULE);
     }
     fm_object_map_destroy(map);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stacks_of_many_threads),       cmocka_unit_test(tree_agrees_with_bytes),
-        cmocka_unit_test(tree_of_many_blocks),          cmocka_unit_test(ranges_agree_with_bytes),
-        cmocka_unit_test(map_agrees_with_list),         cmocka_unit_test(variables_have_names),
-        cmocka_unit_test(describes_into_what_is_there), cmocka_unit_test(unmapped_data_is_nobodys),
-        cmocka_unit_test(queue_does_not_grow),          cmocka_unit_test(thread_locals_have_names),
-    };
-    return cmocka_run_group_tests_name("object map", tests, NULL, NULL);
 }

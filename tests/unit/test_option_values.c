@@ -5,6 +5,8 @@
  * it would have led to, and its reason names the member; and no reason of the library names an option of the
  * program.
  */
+#include "case.h"
+
 #include "trace_helpers.h"
 
 #include <fathom/fathom.h>
@@ -21,9 +23,8 @@ static fm_error error;
         if (strstr(error.reason, "--")) fail_msg("an option of the program: %s", error.reason);              \
     } while (0)
 
-static void analyzers(void **state)
+CASE(analyzers)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 1};
     static const struct {
         fm_analyzer_options options;
@@ -58,9 +59,8 @@ static void analyzers(void **state)
 }
 
 /* The same references without options as with options of which each member is 0. */
-static void readers(void **state)
+CASE(readers)
 {
-    (void)state;
     const char *path = in_directory("table.csv");
     write_file(path, "a,key\n5,6\n7,8\n", 14);
     for (size_t i = 0; i < 2; i++) {
@@ -98,9 +98,8 @@ static void readers(void **state)
     assert_non_null(strstr(error.reason, "fm_reader_options.format"));
 }
 
-static void writers(void **state)
+CASE(writers)
 {
-    (void)state;
     static const char *const names[] = {"a.fathom", "a.csv", "a.u64"};
     fm_writer *writer;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -125,9 +124,8 @@ static void writers(void **state)
           "compression level");
 }
 
-static void other_options(void **state)
+CASE(other_options)
 {
-    (void)state;
     fm_generator *generator;
     /* As the program's usual exponent. */
     const fm_generator_options usual = {.pattern = "zipf", .keys = 1000, .references = 1, .seed = 3},
@@ -177,13 +175,4 @@ static void other_options(void **state)
           "rate, overhead and time");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(analyzers),
-        cmocka_unit_test(readers),
-        cmocka_unit_test(writers),
-        cmocka_unit_test(other_options),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

@@ -7,12 +7,10 @@
  * can refuse that flag as they do.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fathom/fathom.h>
@@ -150,9 +148,8 @@ static void assert_refused(const char *path, const char *expected)
 
 /* ---- new files ---- */
 
-static void appears_at_commit(void **state)
+CASE_WITH(appears_at_commit, enter, leave)
 {
-    (void)state;
     size_t open_before = descriptors();
     fm_output *output = opened("new");
     assert_string_equal(fm_output_name(output), "new");
@@ -170,9 +167,8 @@ static void appears_at_commit(void **state)
     assert_int_equal(descriptors(), open_before);
 }
 
-static void abandon_leaves_nothing(void **state)
+CASE_WITH(abandon_leaves_nothing, enter, leave)
 {
-    (void)state;
     size_t open_before = descriptors();
     fm_output_abandon(NULL);
     fm_output *output = opened("new");
@@ -185,9 +181,8 @@ static void abandon_leaves_nothing(void **state)
 }
 
 /* More than any buffer, in pieces that fit nothing. */
-static void large_content(void **state)
+CASE_WITH(large_content, enter, leave)
 {
-    (void)state;
     enum { NUMBERS = 300007, PIECE = 10007 };
     uint32_t *numbers = malloc(NUMBERS * sizeof *numbers);
     uint32_t *back = malloc((NUMBERS + 1) * sizeof *back);
@@ -213,9 +208,8 @@ static void large_content(void **state)
 }
 
 /* The longest name there is leaves no room for an ending. */
-static void longest_name(void **state)
+CASE_WITH(longest_name, enter, leave)
 {
-    (void)state;
     char name[NAME_MAX + 2];
     memset(name, 'n', sizeof name);
     name[NAME_MAX] = '\0';
@@ -232,9 +226,8 @@ static void longest_name(void **state)
     assert_int_equal(fm_output_open(&output, name, NULL), FM_E_IO);
 }
 
-static void working_directory_changes(void **state)
+CASE_WITH(working_directory_changes, enter, leave)
 {
-    (void)state;
     fm_output *output = opened("new");
     fputs("text", fm_output_stream(output));
     assert_int_equal(chdir("/"), 0);
@@ -245,9 +238,8 @@ static void working_directory_changes(void **state)
 
 /* ---- files that are there ---- */
 
-static void replaced_only_at_commit(void **state)
+CASE_WITH(replaced_only_at_commit, enter, leave)
 {
-    (void)state;
     put("old", "old content");
     assert_int_equal(chmod("old", 0640), 0);
     fm_output *output = opened("old");
@@ -269,9 +261,8 @@ static void replaced_only_at_commit(void **state)
 }
 
 /* A file that somebody else made meanwhile is replaced as one that was there from the start. */
-static void appeared_meanwhile(void **state)
+CASE_WITH(appeared_meanwhile, enter, leave)
 {
-    (void)state;
     fm_output *output = opened("new");
     fputs("ours", fm_output_stream(output));
     put("new", "theirs");
@@ -280,9 +271,8 @@ static void appeared_meanwhile(void **state)
     assert_int_equal(names_here(), 1);
 }
 
-static void directory_appeared_meanwhile(void **state)
+CASE_WITH(directory_appeared_meanwhile, enter, leave)
 {
-    (void)state;
     fm_output *output = opened("new");
     fm_error error;
     fputs("ours", fm_output_stream(output));
@@ -292,9 +282,8 @@ static void directory_appeared_meanwhile(void **state)
     assert_int_equal(names_here(), 1);
 }
 
-static void links_are_kept(void **state)
+CASE_WITH(links_are_kept, enter, leave)
 {
-    (void)state;
     assert_int_equal(mkdir("sub", 0777), 0);
     put("sub/target", "old");
     assert_int_equal(symlink("target", "sub/second"), 0);
@@ -333,9 +322,8 @@ static ino_t number_of(const char *path)
 }
 
 /* A file with two names has them afterwards, and the new content under both: longer, shorter, none. */
-static void other_names_are_kept(void **state)
+CASE_WITH(other_names_are_kept, enter, leave)
 {
-    (void)state;
     char long_text[200000];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
@@ -375,9 +363,8 @@ static void other_names_are_kept(void **state)
 }
 
 /* Root's result keeps whose file it was; that of somebody else who may only write it, too. */
-static void owners_are_kept(void **state)
+CASE_WITH(owners_are_kept, enter, leave)
 {
-    (void)state;
     enum { SOMEBODY = 1234, NOBODY = 65534 };
     struct stat about;
     if (geteuid() != 0) {
@@ -407,9 +394,8 @@ static void owners_are_kept(void **state)
     assert_int_equal(names_here(), 1);
 }
 
-static void read_only_is_refused(void **state)
+CASE_WITH(read_only_is_refused, enter, leave)
 {
-    (void)state;
     if (geteuid() == 0) {
         print_message("SKIP: root may write everything\n");
         skip();
@@ -421,9 +407,8 @@ static void read_only_is_refused(void **state)
     assert_int_equal(names_here(), 1);
 }
 
-static void names_that_cannot_be(void **state)
+CASE_WITH(names_that_cannot_be, enter, leave)
 {
-    (void)state;
     assert_int_equal(mkdir("dir", 0777), 0);
     put("file", "");
     assert_refused("dir", "dir: cannot create: Is a directory");
@@ -437,9 +422,8 @@ static void names_that_cannot_be(void **state)
 
 /* ---- in place ---- */
 
-static void full_device(void **state)
+CASE_WITH(full_device, enter, leave)
 {
-    (void)state;
     fm_error error;
     fm_output *output = opened("/dev/full");
     fputs("text", fm_output_stream(output));
@@ -461,9 +445,8 @@ static void full_device(void **state)
     assert_refused("/dev/no-such-device", "/dev/no-such-device: cannot open: No such file or directory");
 }
 
-static void pipe_keeps_its_name(void **state)
+CASE_WITH(pipe_keeps_its_name, enter, leave)
 {
-    (void)state;
     assert_int_equal(mkfifo("fifo", 0666), 0);
     int end = open("fifo", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(end >= 0);
@@ -508,9 +491,8 @@ static void say_hello(void)
     caught_status = fm_output_commit(output, NULL);
 }
 
-static void standard_output(void **state)
+CASE_WITH(standard_output, enter, leave)
 {
-    (void)state;
     /* A link to a door is a door as well: the file behind it is written, not replaced. */
     assert_int_equal(symlink("/dev/stdout", "link"), 0);
     const char *const names[] = {"-", "/dev/stdout", "/proc/self/fd/1", "link"};
@@ -559,9 +541,8 @@ static void kill_in_the_middle(const char *path)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void killed_leaves_nothing(void **state)
+CASE_WITH(killed_leaves_nothing, enter, leave)
 {
-    (void)state;
     int probe = open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (probe < 0) {
         print_message("SKIP: no O_TMPFILE in /tmp: %s\n", strerror(errno));
@@ -584,7 +565,7 @@ static int enter_old_file_system(void **state)
     return enter(state);
 }
 
-static void every_way_to_refuse(void **state)
+CASE_WITH(every_way_to_refuse, enter_old_file_system, leave)
 {
     const int ways[] = {EOPNOTSUPP, EISDIR, ENOENT, EINVAL};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
@@ -596,44 +577,14 @@ static void every_way_to_refuse(void **state)
     assert_refused("new", "new: cannot create: No space left on device");
 }
 
-#define FRESH(test) cmocka_unit_test_setup_teardown(test, enter, leave)
-#define NAMED(test)                                                                                          \
-    {                                                                                                        \
-        "named: " #test, test, enter_old_file_system, leave, NULL                                            \
-    }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FRESH(appears_at_commit),
-        FRESH(abandon_leaves_nothing),
-        FRESH(large_content),
-        FRESH(longest_name),
-        FRESH(working_directory_changes),
-        FRESH(replaced_only_at_commit),
-        FRESH(appeared_meanwhile),
-        FRESH(directory_appeared_meanwhile),
-        FRESH(links_are_kept),
-        FRESH(other_names_are_kept),
-        FRESH(owners_are_kept),
-        FRESH(read_only_is_refused),
-        FRESH(names_that_cannot_be),
-        FRESH(full_device),
-        FRESH(pipe_keeps_its_name),
-        FRESH(standard_output),
-        FRESH(killed_leaves_nothing),
-        NAMED(appears_at_commit),
-        NAMED(abandon_leaves_nothing),
-        NAMED(longest_name),
-        NAMED(working_directory_changes),
-        NAMED(replaced_only_at_commit),
-        NAMED(appeared_meanwhile),
-        NAMED(directory_appeared_meanwhile),
-        NAMED(links_are_kept),
-        NAMED(other_names_are_kept),
-        NAMED(owners_are_kept),
-        NAMED(names_that_cannot_be),
-        NAMED(every_way_to_refuse),
-    };
-    return cmocka_run_group_tests_name("output", tests, NULL, NULL);
-}
+CASE_AGAIN("named: appears_at_commit", appears_at_commit, enter_old_file_system, leave);
+CASE_AGAIN("named: abandon_leaves_nothing", abandon_leaves_nothing, enter_old_file_system, leave);
+CASE_AGAIN("named: longest_name", longest_name, enter_old_file_system, leave);
+CASE_AGAIN("named: working_directory_changes", working_directory_changes, enter_old_file_system, leave);
+CASE_AGAIN("named: replaced_only_at_commit", replaced_only_at_commit, enter_old_file_system, leave);
+CASE_AGAIN("named: appeared_meanwhile", appeared_meanwhile, enter_old_file_system, leave);
+CASE_AGAIN("named: directory_appeared_meanwhile", directory_appeared_meanwhile, enter_old_file_system, leave);
+CASE_AGAIN("named: links_are_kept", links_are_kept, enter_old_file_system, leave);
+CASE_AGAIN("named: other_names_are_kept", other_names_are_kept, enter_old_file_system, leave);
+CASE_AGAIN("named: owners_are_kept", owners_are_kept, enter_old_file_system, leave);
+CASE_AGAIN("named: names_that_cannot_be", names_that_cannot_be, enter_old_file_system, leave);

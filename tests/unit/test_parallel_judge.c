@@ -4,16 +4,14 @@
  * against what probability says: of n references to keys that have the probabilities p(i), the expected
  * number of distinct ones is the sum of 1 - (1 - p(i))^n.
  */
+#include "case.h"
+
 #include "engine/parallel/parallel.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 // cmocka needs the four headers above first
-#include <cmocka.h>
-
 enum { STEPS = 600 };
 
 /* Keys that have the same probability, about: ranks in steps that grow with them. */
@@ -61,9 +59,8 @@ static fm_piece_growth growth_of(const keys *of, uint64_t references)
                              .end = point_of(of, references)};
 }
 
-static void test_keys(void **state)
+CASE(test_keys)
 {
-    (void)state;
     static const double counts[] = {1e5, 1e6, 1e7, 1e9}, exponents[] = {0, 0.8, 1, 1.2};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
         for (size_t e = 0; e < sizeof exponents / sizeof exponents[0]; e++) {
@@ -81,9 +78,8 @@ static void test_keys(void **state)
 }
 
 /* Pieces of one size, added up, say what one of them does. What is not known of them is not needed. */
-static void test_sums_and_gaps(void **state)
+CASE(test_sums_and_gaps)
 {
-    (void)state;
     const keys of = keys_of(1e6, 1);
     const fm_piece_growth one = growth_of(&of, 1 << 19);
     fm_piece_growth four = one, no_quarter = one, all_new = one, none_new = one;
@@ -103,13 +99,4 @@ static void test_sums_and_gaps(void **state)
     assert_true(fabs(fm_piece_growth_foretell(&all_new, 1 << 25) / (1 << 25) - 1) < 1e-9);
     none_new.quarter.events = none_new.half.events = none_new.end.events = 1000;
     assert_true(fabs(fm_piece_growth_foretell(&none_new, 1 << 25) - 1000) < 1e-6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_sums_and_gaps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,12 @@
  * and late references, for any number of threads and analyzers (it starts threads: pthread_create in the
  * library).
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "case.h"
+#include "random.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fathom/fathom.h>
 
@@ -27,12 +26,6 @@ typedef struct input {
     uint32_t size[BATCHES][MOST], tag[BATCHES][MOST];
 } input;
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return *state >> 33;
-}
-
 /* Under a sanitizer, smaller ones, but as many: more than a pipeline holds at once. */
 static size_t most_accesses(void)
 {
@@ -44,13 +37,13 @@ static input *make_input(uint64_t seed)
     input *made = calloc(1, sizeof *made);
     assert_non_null(made);
     for (size_t b = 0; b < BATCHES; b++) {
-        made->count[b] = next_random(&seed) % (most_accesses() + 1);
+        made->count[b] = random_from(&seed) % (most_accesses() + 1);
         for (size_t i = 0; i < made->count[b]; i++) {
-            const uint64_t kind = next_random(&seed) % 8;
+            const uint64_t kind = random_from(&seed) % 8;
             made->address[b][i] =
-                kind < 5 && i > 0 ? made->address[b][i - 1] + 8 : next_random(&seed) % 2000000;
-            made->size[b][i] = kind == 7 ? (uint32_t)(next_random(&seed) % 5000) : 8;
-            made->tag[b][i] = (uint32_t)(1 + next_random(&seed) % 9);
+                kind < 5 && i > 0 ? made->address[b][i - 1] + 8 : random_from(&seed) % 2000000;
+            made->size[b][i] = kind == 7 ? (uint32_t)(random_from(&seed) % 5000) : 8;
+            made->tag[b][i] = (uint32_t)(1 + random_from(&seed) % 9);
         }
     }
     return made;
@@ -175,9 +168,8 @@ static void as_if_fed(unsigned threads, bool attributed, bool several, uint64_t 
     free(in);
 }
 
-static void results_are_those_of_feeding(void **state)
+CASE(results_are_those_of_feeding)
 {
-    (void)state;
     uint64_t seed = 1;
     const bool few = getenv("FATHOM_TEST_STRIDE") != NULL; /* under a sanitizer */
     for (unsigned threads = few ? 1 : 0; threads <= 6; threads += few ? 3 : 1 + threads / 3)
@@ -187,9 +179,8 @@ static void results_are_those_of_feeding(void **state)
 }
 
 /* Two with attribution, and one behind one without: what is prepared for the first has not their pairs. */
-static void each_counts_its_own_pairs(void **state)
+CASE(each_counts_its_own_pairs)
 {
-    (void)state;
     input *in = make_input(77);
     for (unsigned turn = 0; turn < 6; turn++) {
         const bool first = turn & 1;
@@ -212,9 +203,8 @@ static void each_counts_its_own_pairs(void **state)
 }
 
 /* One that cannot go on: the failure is told, and the pipeline can be ended. */
-static void failures_are_told(void **state)
+CASE(failures_are_told)
 {
-    (void)state;
     fm_pipeline *pipeline;
     fm_error error;
     fm_pipeline_options options = {.threads = FM_PIPELINE_THREADS + 1};
@@ -266,9 +256,8 @@ static size_t thread_count(void)
     return count;
 }
 
-static void the_caller_alone(void **state)
+CASE(the_caller_alone)
 {
-    (void)state;
     const size_t before = thread_count();
     fm_pipeline *pipeline;
     fm_error error;
@@ -296,9 +285,8 @@ static void the_caller_alone(void **state)
 
 /* The program's signals are for its own threads: in all others everything but SIGKILL and SIGSTOP is blocked.
  */
-static void signals_are_for_the_program(void **state)
+CASE(signals_are_for_the_program)
 {
-    (void)state;
     fm_pipeline *pipeline;
     const fm_pipeline_options options = {.threads = 3};
     assert_int_equal(fm_pipeline_create(&pipeline, &options, NULL), FM_OK);
@@ -321,16 +309,4 @@ static void signals_are_for_the_program(void **state)
     closedir(tasks);
     assert_true(others >= 3);
     fm_pipeline_destroy(pipeline);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_those_of_feeding),
-        cmocka_unit_test(each_counts_its_own_pairs),
-        cmocka_unit_test(failures_are_told),
-        cmocka_unit_test(the_caller_alone),
-        cmocka_unit_test(signals_are_for_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

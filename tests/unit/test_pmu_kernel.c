@@ -3,18 +3,15 @@
  * too, opened, mapped, closed and read as counters are (collect/sample/pmu_events.c). Judge: the pages that
  * were touched. */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "collect/cc/system.h"
 #include "collect/sample/pmu_record.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PAGE = 4096, PAGES = 500 }; /* records go round the ring several times */
 #define TYPE                                                                                                 \
@@ -44,9 +41,8 @@ static void on_signal(int number, siginfo_t *information, void *context)
     __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
-static void pages_that_are_touched(void **state)
+CASE(pages_that_are_touched)
 {
-    (void)state;
     const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
     struct perf_event_attr event;
     memset(&event, 0, sizeof event);
@@ -84,10 +80,4 @@ static void pages_that_are_touched(void **state)
     for (unsigned i = 0; i < found && next < PAGES; i++)
         next += addresses[i] == (uint64_t)(uintptr_t)memory + (uint64_t)next * PAGE + 24;
     assert_int_equal(next, PAGES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pages_that_are_touched)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,17 @@
 /* test_pmu_machine.c - what files of the kernel say of counters, on machines that are made of such files:
  * fields of events, named events, and in words why counters cannot be used. Judge: the bits by hand, perf's
  * own encodings; what a user should read. */
+#include "case.h"
+
 #include "sample/pmu_machine.h"
 #include "sample/pmu_source.h"
 #include "unit/pmu_tree.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
-static void formats(void **state)
+CASE(formats)
 {
-    (void)state;
     uint64_t config[3] = {0};
     assert_true(fm_pmu_format_apply("config:0-7", 0xd0, config));
     assert_true(fm_pmu_format_apply("config:8-15", 0x81, config));
@@ -35,9 +31,8 @@ static void formats(void **state)
     assert_int_equal(config[0], UINT64_MAX);
 }
 
-static void formats_that_are_none(void **state)
+CASE(formats_that_are_none)
 {
-    (void)state;
     static const char *const wrong[] = {"",           "config",      "config:",     "config3:0-7",
                                         "config:7-0", "config:0-64", "config:0-7,", "config:0-7;",
                                         "config:-7",  "config:a"};
@@ -50,9 +45,8 @@ static void formats_that_are_none(void **state)
     assert_int_equal(config[2], 3);
 }
 
-static void named_events(void **state)
+CASE(named_events)
 {
-    (void)state;
     const pmu_tree tree = pmu_tree_skylake();
     fm_pmu_device device;
     uint64_t config[3] = {7, 7, 7};
@@ -92,9 +86,8 @@ static void expect_why(const pmu_tree *tree, const char *const *words)
         __VA_ARGS__, NULL                                                                                    \
     }
 
-static void why_not(void **state)
+CASE(why_not)
 {
-    (void)state;
     pmu_tree tree = pmu_tree_skylake();
     expect_why(&tree, NULL);
     pmu_tree_put(&tree, "/proc/sys/kernel/osrelease", "5.17.99-generic\n");
@@ -122,9 +115,8 @@ static void why_not(void **state)
     pmu_tree_remove(&tree);
 }
 
-static void why_not_amd(void **state)
+CASE(why_not_amd)
 {
-    (void)state;
     pmu_tree tree = pmu_tree_zen();
     expect_why(&tree, NULL);
     pmu_tree_cut(&tree, PMU_DEVICES "ibs_op/format/swfilt");
@@ -136,9 +128,8 @@ static void why_not_amd(void **state)
     pmu_tree_remove(&tree);
 }
 
-static void what_errors_mean(void **state)
+CASE(what_errors_mean)
 {
-    (void)state;
     const fm_pmu_machine machine = {.vendor = FM_PMU_VENDOR_AMD, .paranoid = 2, .virtual = true};
     char why[640];
     fm_pmu_machine_refused(&machine, EACCES, why, sizeof why);
@@ -168,9 +159,8 @@ static fm_memory_level by_number(uint64_t number, uint64_t remote)
                                remote << PERF_MEM_REMOTE_SHIFT);
 }
 
-static void sources(void **state)
+CASE(sources)
 {
-    (void)state;
     assert_int_equal(fm_pmu_source_level(0), FM_LEVEL_UNKNOWN);
     assert_int_equal(by_bits(PERF_MEM_LVL_NA), FM_LEVEL_UNKNOWN);
     assert_int_equal(by_bits(PERF_MEM_LVL_HIT | PERF_MEM_LVL_L1), FM_LEVEL_L1);
@@ -191,15 +181,4 @@ static void sources(void **state)
     assert_int_equal(by_number(PERF_MEM_LVLNUM_RAM, 0), FM_LEVEL_MEMORY);
     assert_int_equal(by_number(PERF_MEM_LVLNUM_RAM, 1), FM_LEVEL_FAR_MEMORY);
     assert_int_equal(by_number(PERF_MEM_LVLNUM_NA, 0), FM_LEVEL_UNKNOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats),      cmocka_unit_test(formats_that_are_none),
-        cmocka_unit_test(named_events), cmocka_unit_test(why_not),
-        cmocka_unit_test(why_not_amd),  cmocka_unit_test(what_errors_mean),
-        cmocka_unit_test(sources),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

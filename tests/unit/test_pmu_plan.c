@@ -3,6 +3,8 @@
  * processors for the one that is here, and by the kernel's names alone. Judge: the encodings of the vendors'
  * manuals; what a kernel that is played here allows. */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "sample/pmu_plan.h"
 #include "unit/build_parts.h"
 #include "unit/pmu_tree.h"
@@ -10,12 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 enum { SAMPLES = FM_SAMPLE_PMU_USES, COUNTS = FM_SAMPLE_PMU_COUNTS, MOST = FM_SAMPLE_PMU_EVENTS };
 
@@ -72,9 +69,8 @@ static int with_model(const char *model, bool amd, const wanted *events, uint32_
     return status;
 }
 
-static void models(void **state)
+CASE(models)
 {
-    (void)state;
     if (!use_build_parts(FM_PFM_FILE)) {
         print_message("SKIP: this build has no libpfm4\n");
         skip();
@@ -101,9 +97,8 @@ static void models(void **state)
 
 /* ---- the kernel's names ---- */
 
-static void without_libpfm(void **state)
+CASE(without_libpfm)
 {
-    (void)state;
     pmu_tree tree = pmu_tree_skylake();
     const fm_pmu_request request = {.period = 1000};
     fm_pmu_plan plan = plan_of(&tree, &request);
@@ -136,9 +131,8 @@ static void without_libpfm(void **state)
 }
 
 /* Processors of two kinds: the larger ones, by the number of their unit. */
-static void hybrid(void **state)
+CASE(hybrid)
 {
-    (void)state;
     pmu_tree tree = pmu_tree_skylake();
     char move[300];
     snprintf(move, sizeof move, "mv %s" PMU_DEVICES "cpu %s" PMU_DEVICES "cpu_core", tree.root, tree.root);
@@ -154,9 +148,8 @@ static void hybrid(void **state)
     pmu_tree_remove(&tree);
 }
 
-static void amd(void **state)
+CASE(amd)
 {
-    (void)state;
     pmu_tree tree = pmu_tree_zen();
     const fm_pmu_request request = {.period = 1000};
     fm_pmu_plan plan = plan_of(&tree, &request);
@@ -187,9 +180,8 @@ static bool is_prime(uint64_t number)
     return true;
 }
 
-static void periods(void **state)
+CASE(periods)
 {
-    (void)state;
     const pmu_tree tree = pmu_tree_skylake();
     fm_pmu_request request = {.period = 100000, .rate = 7};
     fm_pmu_plan plan = plan_of(&tree, &request);
@@ -250,9 +242,8 @@ static unsigned open_files(void)
     return count;
 }
 
-static void trying(void **state)
+CASE(trying)
 {
-    (void)state;
     const pmu_tree tree = pmu_tree_skylake();
     const fm_pmu_request request = {.period = 1000, .open = open_here};
     fm_pmu_machine machine;
@@ -302,13 +293,4 @@ static void trying(void **state)
     assert_int_equal(plan.events.event_count, 2); /* without its leader, too */
     assert_int_equal(open_files(), files);
     pmu_tree_remove(&tree);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(models), cmocka_unit_test(without_libpfm), cmocka_unit_test(hybrid),
-        cmocka_unit_test(amd),    cmocka_unit_test(periods),        cmocka_unit_test(trying),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_pmu_record.c - rings of perf events, written by hand: every place where a record can go round the end,
  * records that are lost or impossible, and bytes at random. Judge: what was written. */
+#include "case.h"
+
 #include "collect/sample/pmu_record.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SIZE = 256 };
 #define TYPE                                                                                                 \
@@ -63,9 +60,8 @@ static void expect_sample(ring *from, uint64_t number, bool user)
 }
 
 /* From each place of the ring on, so that each word is once the last before its end. */
-static void samples_go_round_the_end(void **state)
+CASE(samples_go_round_the_end)
 {
-    (void)state;
     for (uint64_t from = 0; from < 2 * SIZE; from += 8) {
         ring made = ring_at(UINT64_MAX - SIZE - 7 + from); /* the count itself goes round, too */
         fm_pmu_record record;
@@ -76,9 +72,8 @@ static void samples_go_round_the_end(void **state)
     }
 }
 
-static void other_records(void **state)
+CASE(other_records)
 {
-    (void)state;
     ring made = ring_at(240);
     fm_pmu_record record;
     put(&made, header(PERF_RECORD_LOST, 0, 24));
@@ -103,9 +98,8 @@ static void other_records(void **state)
 }
 
 /* A size that cannot be: all is skipped, and what comes later is read. */
-static void impossible_sizes(void **state)
+CASE(impossible_sizes)
 {
-    (void)state;
     static const uint16_t sizes[] = {0, 4, 7, 12, 47, 64, 256, 264, 65528, 65535};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         ring made = ring_at(0);
@@ -121,9 +115,8 @@ static void impossible_sizes(void **state)
 }
 
 /* A sample of another shape than was asked for is not understood, but its end is known. */
-static void samples_of_other_shapes(void **state)
+CASE(samples_of_other_shapes)
 {
-    (void)state;
     ring made = ring_at(0);
     fm_pmu_record record;
     put(&made, header(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 16));
@@ -142,9 +135,8 @@ static void samples_of_other_shapes(void **state)
     free(made.bytes);
 }
 
-static void positions_that_cannot_be(void **state)
+CASE(positions_that_cannot_be)
 {
-    (void)state;
     ring made = ring_at(0);
     fm_pmu_record record;
     made.head = SIZE + 8; /* more is waiting than there is room for */
@@ -160,9 +152,8 @@ static void positions_that_cannot_be(void **state)
 }
 
 /* Whatever is there: it ends, and never looks behind the ring (which sanitizers watch). */
-static void bytes_at_random(void **state)
+CASE(bytes_at_random)
 {
-    (void)state;
     uint64_t random = 1;
     for (int round = 0; round < 20000; round++) {
         ring made = ring_at(0);
@@ -190,9 +181,8 @@ static void bytes_at_random(void **state)
 }
 
 /* A page without a counter in use tells what the kernel stored; one that may not be read, nothing. */
-static void counts(void **state)
+CASE(counts)
 {
-    (void)state;
     struct perf_event_mmap_page page;
     uint64_t count = 0;
     memset(&page, 0, sizeof page);
@@ -202,18 +192,4 @@ static void counts(void **state)
     page.pmc_width = 48;
     assert_true(fm_pmu_count(&page, &count));
     assert_int_equal(count, 12345);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_go_round_the_end),
-        cmocka_unit_test(other_records),
-        cmocka_unit_test(impossible_sizes),
-        cmocka_unit_test(samples_of_other_shapes),
-        cmocka_unit_test(positions_that_cannot_be),
-        cmocka_unit_test(bytes_at_random),
-        cmocka_unit_test(counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,9 @@
  * test_preparers.c - several threads that prepare and digest what another one feeds: the profile, the pairs
  * of sites and the late references are those of one thread.
  */
-#include "analyzer/prepared.h"
+#include "case.h"
+
+#include "analyzer/analyzer_state.h"
 
 #include "oracle/counting_run.h"
 
@@ -11,13 +13,9 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ACCESSES = 160000, BATCH = 8192, BATCHES = (ACCESSES + BATCH - 1) / BATCH, THREADS = 3, TAGS = 3000 };
 
@@ -170,16 +168,14 @@ static void check(const fm_analyzer_options *options)
     fm_analyzer_destroy(all.analyzer);
 }
 
-static void test_distances(void **state)
+CASE(test_distances)
 {
-    (void)state;
     check(&(fm_analyzer_options){0});
     check(&(fm_analyzer_options){.bound = 500}); /* which cannot be digested */
 }
 
-static void test_sites(void **state)
+CASE(test_sites)
 {
-    (void)state;
     check(&(fm_analyzer_options){.edge_count = 6});
 }
 
@@ -225,9 +221,8 @@ static void check_circle(const fm_analyzer_options *options, size_t circle, cons
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_ways_in_turn(void **state)
+CASE(test_ways_in_turn)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 1};
     const fm_analyzer_options plain = {0}, sites = {.edges = edges, .edge_count = 2};
     /* What was fed before waits to be counted: it comes first all the same, also where blocks are so many
@@ -241,9 +236,8 @@ static void test_ways_in_turn(void **state)
 
 /* Parts are of one size, also where that leaves a rest: 65535 blocks are 15 of 4096 and one of 4095. Around
  * 1000 blocks, with 7 new ones before the last 7. */
-static void test_uneven_parts(void **state)
+CASE(test_uneven_parts)
 {
-    (void)state;
     enum { COUNT = 65535, CIRCLE = 1000, LAST = 7 };
     const fm_batch batch = {.count = COUNT, .address = address};
     fm_analyzer *analyzer;
@@ -262,9 +256,8 @@ static void test_uneven_parts(void **state)
     fm_analyzer_destroy(analyzer);
 }
 
-static void test_too_many(void **state)
+CASE(test_too_many)
 {
-    (void)state;
     fm_analyzer *analyzer;
     fm_error error;
     static const uint64_t edges[] = {0, 1};
@@ -278,15 +271,4 @@ static void test_too_many(void **state)
     fm_analyzer_destroy(analyzer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_sites),
-        cmocka_unit_test(test_too_many),
-        /* These write over the accesses. */
-        cmocka_unit_test(test_ways_in_turn),
-        cmocka_unit_test(test_uneven_parts),
-    };
-    return cmocka_run_group_tests_name("preparers", tests, make_accesses, NULL);
-}
+CASES_WITH(make_accesses, NULL);

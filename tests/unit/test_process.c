@@ -4,12 +4,9 @@
  * are the shell, and this one, started with `--play SCENE`, which tells on descriptor 7 when it is ready.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "process/proc_files.h"
 #include "process/program_file.h"
@@ -182,9 +179,8 @@ static int status_of(const char *line)
 
 /* ---- ends ---- */
 
-static void exit_codes_and_signals(void **state)
+CASE_WITH(exit_codes_and_signals, begin, finish)
 {
-    (void)state;
     assert_int_equal(status_of("exit 0"), 0);
     assert_int_equal(status_of("exit 1"), 1 << 8);
     assert_int_equal(status_of("exit 255"), 255 << 8);
@@ -193,9 +189,8 @@ static void exit_codes_and_signals(void **state)
     assert_int_equal(status_of("ulimit -c 0; kill -SEGV $$"), SIGSEGV);
 }
 
-static void what_it_is_started_with(void **state)
+CASE_WITH(what_it_is_started_with, begin, finish)
 {
-    (void)state;
     int output[2];
     char text[200] = "";
     assert_int_equal(pipe(output), 0);
@@ -238,9 +233,8 @@ static void what_it_is_started_with(void **state)
 }
 
 /* A signal between fork and exec is the program's: our handler must not take it. */
-static void interrupted_while_it_starts(void **state)
+CASE_WITH(interrupted_while_it_starts, begin, finish)
 {
-    (void)state;
     watch_with((fm_watch_options){.signals = true});
     interrupt_child = true;
     start_shell("exit 0");
@@ -249,9 +243,8 @@ static void interrupted_while_it_starts(void **state)
     assert_false(watch.interrupted);
 }
 
-static void orphans(void **state)
+CASE_WITH(orphans, begin, finish)
 {
-    (void)state;
     watch_with((fm_watch_options){.orphans = true});
     start_scene("orphans");
     do {
@@ -268,9 +261,8 @@ static void orphans(void **state)
     }
 }
 
-static void orphan_that_nobody_told_of(void **state)
+CASE_WITH(orphan_that_nobody_told_of, begin, finish)
 {
-    (void)state;
     watch_with((fm_watch_options){.orphans = true});
     start_scene("orphan");
     pid_t pid = ready();
@@ -284,9 +276,8 @@ static void orphan_that_nobody_told_of(void **state)
 }
 
 /* The status of a process that is another's child: while that has not heard of it. */
-static void status_from_elsewhere(void **state)
+CASE_WITH(status_from_elsewhere, begin, finish)
 {
-    (void)state;
     watch_with((fm_watch_options){0});
     start_scene("parent");
     pid_t pid = ready();
@@ -304,9 +295,8 @@ static void status_from_elsewhere(void **state)
 }
 
 /* Two programs that one process was, seen in either order. */
-static void told_of_an_exec(void **state)
+CASE_WITH(told_of_an_exec, begin, finish)
 {
-    (void)state;
     for (int first = 0; first < 2; first++) {
         watch_with((fm_watch_options){0});
         start_scene("sleeper");
@@ -327,9 +317,8 @@ static void told_of_an_exec(void **state)
 }
 
 /* Whatever number is told, no process but a descendant is sent a signal. */
-static void told_of_others(void **state)
+CASE_WITH(told_of_others, begin, finish)
 {
-    (void)state;
     int tells[2];
     char byte;
     assert_int_equal(pipe(tells), 0);
@@ -367,9 +356,8 @@ static void told_of_others(void **state)
 
 /* ---- ending it ---- */
 
-static void asked_to_end(void **state)
+CASE_WITH(asked_to_end, begin, finish)
 {
-    (void)state;
     watch_with((fm_watch_options){0});
     start_scene("sleeper");
     ready();
@@ -377,9 +365,8 @@ static void asked_to_end(void **state)
     assert_int_equal(child_ends(), SIGTERM);
 }
 
-static void killed_when_it_does_not_end(void **state)
+CASE_WITH(killed_when_it_does_not_end, begin, finish)
 {
-    (void)state;
     watch_with((fm_watch_options){0});
     start_scene("stubborn");
     ready();
@@ -390,9 +377,8 @@ static void killed_when_it_does_not_end(void **state)
 }
 
 /* The program, its child and the child of that: by asking, and by ending the watch. */
-static void killed_with_what_it_started(void **state)
+CASE_WITH(killed_with_what_it_started, begin, finish)
 {
-    (void)state;
     for (int by_asking = 0; by_asking < 2; by_asking++) {
         watch_with((fm_watch_options){.orphans = true});
         start_scene("stubborn tree");
@@ -415,9 +401,8 @@ static void killed_with_what_it_started(void **state)
     }
 }
 
-static void limit_of_time(void **state)
+CASE_WITH(limit_of_time, begin, finish)
 {
-    (void)state;
     watch_with((fm_watch_options){.limit_seconds = 0.1});
     start_scene("sleeper");
     while (!watch.time_over) {
@@ -436,9 +421,8 @@ static void on_signal(int number)
     (void)number;
 }
 
-static void signals_are_passed_on(void **state)
+CASE_WITH(signals_are_passed_on, begin, finish)
 {
-    (void)state;
     static const struct {
         const char *scene;
         int sent, times, ending;
@@ -468,9 +452,8 @@ static void signals_are_passed_on(void **state)
 }
 
 /* nohup, and jobs in the background. */
-static void signals_that_are_ignored(void **state)
+CASE_WITH(signals_that_are_ignored, begin, finish)
 {
-    (void)state;
     signal(SIGHUP, SIG_IGN);
     watch_with((fm_watch_options){.signals = true});
     start_scene("sleeper");
@@ -484,9 +467,8 @@ static void signals_that_are_ignored(void **state)
     signal(SIGHUP, SIG_DFL);
 }
 
-static void one_at_a_time(void **state)
+CASE_WITH(one_at_a_time, begin, finish)
 {
-    (void)state;
     fm_watch other;
     watch_with((fm_watch_options){0});
     assert_int_equal(fm_watch_begin(&other, &(fm_watch_options){0}, &error), FM_E_ARGUMENT);
@@ -539,9 +521,8 @@ static void expect_file(const char *path, fm_program_kind kind, int why)
     fm_watch_end(&watch);
 }
 
-static void files_that_can_be_started(void **state)
+CASE_WITH(files_that_can_be_started, begin, finish)
 {
-    (void)state;
     expect_file("/bin/true", FM_PROGRAM_X86_64, 0);
     assert_string_equal(program.file, "/bin/true");
     assert_true(!program.script && !program.instrumented && program.rights == FM_RIGHTS_NONE);
@@ -559,9 +540,8 @@ static void files_that_can_be_started(void **state)
     assert_string_equal(program.file, "/bin/sh");
 }
 
-static void files_that_cannot_be_started(void **state)
+CASE_WITH(files_that_cannot_be_started, begin, finish)
 {
-    (void)state;
     Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
                        .e_type = ET_DYN,
                        .e_machine = EM_AARCH64,
@@ -599,9 +579,8 @@ static void files_that_cannot_be_started(void **state)
     }
 }
 
-static void files_that_are_not_found(void **state)
+CASE_WITH(files_that_are_not_found, begin, finish)
 {
-    (void)state;
     static const struct {
         const char *name, *reason;
     } cases[] = {{"/nowhere/program", "cannot execute: No such file"},
@@ -617,9 +596,8 @@ static void files_that_are_not_found(void **state)
     assert_non_null(strstr(error.reason, "no permission to execute it"));
 }
 
-static void rights_and_linkage(void **state)
+CASE_WITH(rights_and_linkage, begin, finish)
 {
-    (void)state;
     Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
                        .e_type = ET_EXEC,
                        .e_machine = EM_X86_64,
@@ -672,9 +650,8 @@ static void *hold(void *lock)
     return NULL;
 }
 
-static void proc_tells_of_threads(void **state)
+CASE_WITH(proc_tells_of_threads, begin, finish)
 {
-    (void)state;
     enum { THREADS = 3 };
     pthread_t threads[THREADS];
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -707,33 +684,12 @@ static void proc_tells_of_threads(void **state)
     assert_false(fm_proc_status("/proc/self/nothing", "Threads", 10, &mask));
 }
 
-int main(int argc, char **argv)
+CASES_WITH(make_folder, remove_folder);
+
+BEFORE_CASES
 {
     if (argc == 3 && strcmp(argv[1], "--play") == 0)
         _exit(play(argv[2])); /* no leak check: it would be another process */
     if (readlink("/proc/self/exe", own_path, sizeof own_path - 1) <= 0) return 1;
-#define CASE(function) cmocka_unit_test_setup_teardown(function, begin, finish)
-    const struct CMUnitTest tests[] = {
-        CASE(proc_tells_of_threads),
-        CASE(exit_codes_and_signals),
-        CASE(what_it_is_started_with),
-        CASE(interrupted_while_it_starts),
-        CASE(orphans),
-        CASE(orphan_that_nobody_told_of),
-        CASE(status_from_elsewhere),
-        CASE(told_of_an_exec),
-        CASE(told_of_others),
-        CASE(asked_to_end),
-        CASE(killed_when_it_does_not_end),
-        CASE(killed_with_what_it_started),
-        CASE(limit_of_time),
-        CASE(signals_are_passed_on),
-        CASE(signals_that_are_ignored),
-        CASE(one_at_a_time),
-        CASE(files_that_can_be_started),
-        CASE(files_that_cannot_be_started),
-        CASE(files_that_are_not_found),
-        CASE(rights_and_linkage),
-    };
-    return cmocka_run_group_tests_name("process", tests, make_folder, remove_folder);
+    return -1;
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_profile_accuracy.c - what a profile promises survives files, and a sum promises no more than its
  * parts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/profile.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,9 +46,8 @@ static fm_profile *through_file(const fm_profile *profile)
     return read;
 }
 
-static void test_through_a_file(void **state)
+CASE(test_through_a_file)
 {
-    (void)state;
     fm_profile *written = profile_with("at most \"5\" % off");
     written->accuracy->relative_error = 0.05;
     written->accuracy->absolute_error = 7;
@@ -95,9 +91,8 @@ static void test_through_a_file(void **state)
     fm_profile_destroy(written);
 }
 
-static void test_wrong_files(void **state)
+CASE(test_wrong_files)
 {
-    (void)state;
     static const struct {
         const char *accuracy, *reason;
     } wrong[] = {
@@ -135,9 +130,8 @@ static void test_wrong_files(void **state)
     }
 }
 
-static void test_sums(void **state)
+CASE(test_sums)
 {
-    (void)state;
     static const struct {
         const char *into, *from, *sum;
     } cases[] = {
@@ -163,12 +157,4 @@ static void test_sums(void **state)
     fm_profile_destroy(from);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_through_a_file),
-        cmocka_unit_test(test_wrong_files),
-        cmocka_unit_test(test_sums),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+CASES_WITH(make_file, remove_file);

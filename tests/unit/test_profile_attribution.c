@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_profile_attribution.c - pairs are those of a naive count; misses are those of the bins; edges are
  * right. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+#include "random.h"
 
-#include <cmocka.h>
 #include <fathom/model.h>
 #include <stdio.h>
 
 #include "attribution_samples.h"
 #include "base/arena.h"
-#include "base/key_table.h"
-
-static uint64_t random_state = 0x2545F4914F6CDD1Du;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 enum { TAGS = 12, SITES = 7, RANGES = SAMPLE_EDGES };
 
@@ -35,9 +23,8 @@ static int by_tags(const void *a, const void *b)
     return x->range < y->range ? -1 : x->range > y->range;
 }
 
-static void pairs_are_those_of_a_naive_count(void **state)
+CASE(pairs_are_those_of_a_naive_count)
 {
-    (void)state;
     for (int round = 0; round < 50; round++) {
         /* [use + 1][reuse][range]; one more site for "unknown"; ranges, then cold, then beyond. */
         static uint64_t wanted[SITES + 1][SITES + 1][RANGES + 2];
@@ -104,9 +91,8 @@ static void pairs_are_those_of_a_naive_count(void **state)
     }
 }
 
-static void misses_between_edges_are_spread_evenly(void **state)
+CASE(misses_between_edges_are_spread_evenly)
 {
-    (void)state;
     const fm_bin bins[] = {{4, 7, 40}, {8, 15, 80}};
     fm_pair pair = {0, 0, 127, 3, 4, 2, bins};
     assert_true(fm_pair_misses(&pair, 0) == 127);
@@ -121,9 +107,8 @@ static void misses_between_edges_are_spread_evenly(void **state)
     assert_true(fm_object_use_misses(&use, 12) == 47);
 }
 
-static void wrong_pairs_and_edges_are_refused(void **state)
+CASE(wrong_pairs_and_edges_are_refused)
 {
-    (void)state;
     fm_attribution *made = sample_attribution(0, 2, 0, 0);
     fm_error error;
     const uint32_t own[] = {FM_NONE, 0, 1, 7};
@@ -157,9 +142,8 @@ static void wrong_pairs_and_edges_are_refused(void **state)
     fm_attribution_destroy(NULL);
 }
 
-static void texts_are_kept_once_and_memory_is_zero(void **state)
+CASE(texts_are_kept_once_and_memory_is_zero)
 {
-    (void)state;
     fm_arena *arena = fm_arena_create();
     assert_non_null(arena);
     char text[64];
@@ -187,25 +171,8 @@ static void texts_are_kept_once_and_memory_is_zero(void **state)
     fm_arena_destroy(arena);
 }
 
-static void keys_keep_their_numbers(void **state)
+CASE(edges_are_powers_of_two_and_caches)
 {
-    (void)state;
-    fm_key_table table = {0};
-    assert_int_equal(fm_key_table_find(&table, (fm_key){1, 2, 3}), FM_KEY_NONE);
-    for (uint32_t i = 0; i < 5000; i++)
-        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, i), i);
-    for (uint32_t i = 0; i < 5000; i++) {
-        assert_int_equal(fm_key_table_add(&table, (fm_key){i % 10, i / 10 % 10, i / 100}, 9), i);
-        assert_int_equal(fm_key_table_find(&table, (fm_key){i % 10, i / 10 % 10, i / 100}), i);
-    }
-    assert_int_equal(fm_key_table_find(&table, (fm_key){10, 0, 0}), FM_KEY_NONE);
-    assert_int_equal(table.count, 5000);
-    fm_key_table_clear(&table);
-}
-
-static void edges_are_powers_of_two_and_caches(void **state)
-{
-    (void)state;
     static const fm_cache caches[] = {
         {.bytes = 48 << 10}, {.bytes = 1310720}, {.bytes = 1 << 20}, {.bytes = 63}, {.bytes = 100 << 10}};
     uint64_t edges[128];
@@ -240,9 +207,8 @@ static void edges_are_powers_of_two_and_caches(void **state)
 
 /* Ten sites, known by their addresses, and three paths: what nothing refers to goes, the rest stays what it
  * was. */
-static void what_nothing_refers_to_is_dropped(void **state)
+CASE(what_nothing_refers_to_is_dropped)
 {
-    (void)state;
     fm_attribution *made = sample_attribution(0, 10, 4, 2);
     for (uint32_t i = 0; i < 10; i++) made->sites[i].address = 100 + i;
     made->paths[0] = (fm_call_path){FM_NONE, 7};
@@ -283,18 +249,4 @@ static void what_nothing_refers_to_is_dropped(void **state)
         assert_int_equal(made->latencies[0].site, 0);
     }
     fm_attribution_destroy(made);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_are_those_of_a_naive_count),
-        cmocka_unit_test(what_nothing_refers_to_is_dropped),
-        cmocka_unit_test(misses_between_edges_are_spread_evenly),
-        cmocka_unit_test(wrong_pairs_and_edges_are_refused),
-        cmocka_unit_test(texts_are_kept_once_and_memory_is_zero),
-        cmocka_unit_test(keys_keep_their_numbers),
-        cmocka_unit_test(edges_are_powers_of_two_and_caches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_profile_attribution_json.c - attribution, run and parts survive the way through a file, also one that
  * another program wrote anew; wrong files are refused by name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <locale.h>
@@ -206,9 +203,8 @@ static void add_part(fm_profile *to, fm_profile *part)
 
 /* ---- tests ---- */
 
-static void everything_survives_a_file(void **state)
+CASE(everything_survives_a_file)
 {
-    (void)state;
     fm_profile *profile = sample(), *process = sample(), *thread, *empty;
     fm_error error;
     assert_int_equal(fm_profile_create(&thread, NULL), FM_OK);
@@ -232,9 +228,8 @@ static void everything_survives_a_file(void **state)
     fm_profile_destroy(profile); /* and all its parts */
 }
 
-static void a_file_that_others_wrote_anew_is_the_same(void **state)
+CASE(a_file_that_others_wrote_anew_is_the_same)
 {
-    (void)state;
     fm_profile *profile = sample();
     /* jansson holds whole numbers below 2^63 only. */
     profile->attribution->modules[2].bias = profile->attribution->sites[2].address = INT64_MAX;
@@ -281,9 +276,8 @@ static json_int_t number_at(json_t *array, size_t index)
 }
 
 /* docs/PROFILE.md, followed by another reader. */
-static void the_file_is_what_the_documentation_says(void **state)
+CASE(the_file_is_what_the_documentation_says)
 {
-    (void)state;
     fm_profile *profile = sample();
     profile->attribution->modules[2].bias = profile->attribution->sites[2].address = 5;
     const fm_profile *const one[] = {profile}, *const two[] = {profile, profile};
@@ -369,9 +363,8 @@ static void write_text(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void wrong_files_are_refused(void **state)
+CASE(wrong_files_are_refused)
 {
-    (void)state;
     static const struct {
         const char *from, *to, *said;
     } cases[] = {
@@ -454,9 +447,8 @@ static void wrong_files_are_refused(void **state)
     }
 }
 
-static void a_file_cut_anywhere_is_refused(void **state)
+CASE(a_file_cut_anywhere_is_refused)
 {
-    (void)state;
     char text[sizeof good];
     for (size_t length = 0; length + 1 < sizeof good; length++) {
         memcpy(text, good, length);
@@ -470,9 +462,8 @@ static void a_file_cut_anywhere_is_refused(void **state)
     }
 }
 
-static void parts_have_a_depth(void **state)
+CASE(parts_have_a_depth)
 {
-    (void)state;
     /* Eight levels of parts below the first profile are read, nine are not. */
     for (size_t depth = 8; depth <= 9; depth++) {
         fm_profile *top = NULL;
@@ -505,9 +496,8 @@ static void parts_have_a_depth(void **state)
     assert_int_equal(error.offset, 9 * 10 - 1);
 }
 
-static void what_is_unsound_is_not_written(void **state)
+CASE(what_is_unsound_is_not_written)
 {
-    (void)state;
     fm_profile *profile = sample();
     const fm_profile *const one[] = {profile};
     fm_error error;
@@ -525,9 +515,8 @@ static void what_is_unsound_is_not_written(void **state)
     fm_profile_destroy(profile);
 }
 
-static void seconds_survive_every_locale(void **state)
+CASE(seconds_survive_every_locale)
 {
-    (void)state;
     static const double times[] = {0, 1e-9, 0.1, 1.0 / 3, 12345.678901234567, 1e300, 5e-324, 3600};
     static const char *const locales[] = {"C", "de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
     for (size_t l = 0; l < 4; l++) {
@@ -548,17 +537,4 @@ static void seconds_survive_every_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_survives_a_file),
-        cmocka_unit_test(a_file_that_others_wrote_anew_is_the_same),
-        cmocka_unit_test(the_file_is_what_the_documentation_says),
-        cmocka_unit_test(wrong_files_are_refused),
-        cmocka_unit_test(a_file_cut_anywhere_is_refused),
-        cmocka_unit_test(parts_have_a_depth),
-        cmocka_unit_test(what_is_unsound_is_not_written),
-        cmocka_unit_test(seconds_survive_every_locale),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_profile_eviction_time.c - from time distances to distances: closed forms, and the sums themselves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/model.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,9 +30,8 @@ static fm_profile *profile_of(const uint64_t *counts, size_t most, uint64_t endl
     return profile;
 }
 
-static void a_cyclic_trace_has_one_distance(void **state)
+CASE(a_cyclic_trace_has_one_distance)
 {
-    (void)state;
     const uint64_t references = 1000000;
     for (uint64_t blocks = 1; blocks <= MOST; blocks += 1 + blocks / 3) {
         uint64_t counts[MOST + 1] = {0};
@@ -55,9 +51,8 @@ static void a_cyclic_trace_has_one_distance(void **state)
 /* References to `blocks` blocks at random: P(t) = q^t, q = 1 - 1/blocks. The sum of P is blocks (1 - q^w),
  * the integral in straight lines (P(0) + P(1))/2 + … = (blocks - 1/2) (1 - q^w). Of blocks^20 references all
  * counts are whole: (blocks - 1)^(t-1) blocks^(20-t). */
-static void random_references_are_geometric(void **state)
+CASE(random_references_are_geometric)
 {
-    (void)state;
     enum { STEPS = 20 };
     for (uint64_t blocks = 2; blocks <= 9; blocks++) {
         uint64_t counts[STEPS + 1] = {0}, references = 1, endless = 1;
@@ -85,9 +80,8 @@ static void random_references_are_geometric(void **state)
 }
 
 /* A mix of two: a share w goes to a few blocks, the rest to many. The misses at every size, from the sum. */
-static void a_mix_is_as_the_sum_has_it(void **state)
+CASE(a_mix_is_as_the_sum_has_it)
 {
-    (void)state;
     const long double hot = 1 - 1.0L / 5, rest = 1 - 1.0L / 300, references = 1e9L;
     uint64_t counts[MOST + 1] = {0}, reuses = 0;
     for (size_t t = 1; t <= MOST; t++) {
@@ -111,9 +105,8 @@ static void a_mix_is_as_the_sum_has_it(void **state)
     fm_profile_destroy(profile);
 }
 
-static void a_sample_stands_for_all(void **state)
+CASE(a_sample_stands_for_all)
 {
-    (void)state;
     static const uint64_t counts[] = {0, 30, 0, 0, 60};
     /* P: 1, 0.7, 0.7, 0.7: a time of 4 is the distance 0.85 + 0.7 + 0.7 = 2.25. */
     for (uint64_t times = 1; times <= UINT64_C(1) << 40; times <<= 8) {
@@ -136,9 +129,8 @@ static void a_sample_stands_for_all(void **state)
     fm_profile_destroy(profile);
 }
 
-static void what_is_no_histogram_is_refused(void **state)
+CASE(what_is_no_histogram_is_refused)
 {
-    (void)state;
     static fm_bin zero[] = {{0, 0, 1}}, back[] = {{5, 8, 1}, {8, 9, 1}}, inside_out[] = {{5, 4, 1}},
                   last[] = {{1, UINT64_MAX, 1}, {0, 3, 1}}, many[] = {{1, 1, UINT64_MAX}};
     const fm_histogram bad[] = {{1, zero}, {2, back}, {1, inside_out}, {2, last}, {1, many}};
@@ -155,14 +147,4 @@ static void what_is_no_histogram_is_refused(void **state)
     assert_int_equal(fm_profile_from_times(profile, &widest, 1, 2, NULL), FM_OK);
     assert_int_equal(profile->cold, 1);
     fm_profile_destroy(profile);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cyclic_trace_has_one_distance), cmocka_unit_test(random_references_are_geometric),
-        cmocka_unit_test(a_mix_is_as_the_sum_has_it),      cmocka_unit_test(a_sample_stands_for_all),
-        cmocka_unit_test(what_is_no_histogram_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_profile_json.c - profiles survive the way through a file; wrong files are refused by name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fathom/profile.h>
 #include <jansson.h>
@@ -91,9 +88,8 @@ static void round_trip(const fm_profile *const *profiles, size_t count)
     fm_profile_list_clear(&list);
 }
 
-static void profiles_survive_a_file(void **state)
+CASE(profiles_survive_a_file)
 {
-    (void)state;
     fm_profile *first = sample(), *second = sample(), *empty;
     assert_int_equal(fm_profile_create(&empty, NULL), FM_OK);
     const fm_profile *const one[] = {first}, *const nothing[] = {empty};
@@ -130,9 +126,8 @@ static void profiles_survive_a_file(void **state)
 }
 
 /* The contract, read by another reader than ours. */
-static void the_file_is_what_the_contract_says(void **state)
+CASE(the_file_is_what_the_contract_says)
 {
-    (void)state;
     fm_profile *profile = sample();
     const fm_profile *const one[] = {profile}, *const two[] = {profile, profile};
     assert_int_equal(fm_profile_write(path, one, 1, NULL), FM_OK);
@@ -167,9 +162,8 @@ static void the_file_is_what_the_contract_says(void **state)
     fm_profile_destroy(profile);
 }
 
-static void broken_utf8_becomes_valid(void **state)
+CASE(broken_utf8_becomes_valid)
 {
-    (void)state;
     static const struct {
         const char *in, *out;
     } cases[] = {
@@ -218,9 +212,8 @@ static void write_changed(const char *from, const char *to)
     write_text(text);
 }
 
-static void wrong_files_are_refused(void **state)
+CASE(wrong_files_are_refused)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
         fm_status status;
@@ -278,9 +271,8 @@ static void wrong_files_are_refused(void **state)
 }
 
 /* Unknown fields may hold any JSON; jansson is the judge of what is JSON. */
-static void skipping_agrees_with_another_reader(void **state)
+CASE(skipping_agrees_with_another_reader)
 {
-    (void)state;
     static const char *const seeds[] = {
         "[1,-2.5e+3,{\"a\":[],\"b\\n\":{}},true,false,null,\"\\u0041\\ud83c\\udf0a\\\"\"]",
         "{\"k\":\"\xc3\xa9\xf0\x9f\x8c\x8a\",\"n\":[0,0.5,1E2,-0]}",
@@ -317,9 +309,8 @@ static void skipping_agrees_with_another_reader(void **state)
     assert_true(accepted > 100 && refused > 100);
 }
 
-static void deep_nesting_is_refused(void **state)
+CASE(deep_nesting_is_refused)
 {
-    (void)state;
     enum { DEEP = 100000 };
     char *text = malloc(DEEP + 100);
     memcpy(text, "{\"x\":", 5);
@@ -335,9 +326,8 @@ static void deep_nesting_is_refused(void **state)
 }
 
 /* What begins like true, false or null and is another word is not taken for it. */
-static void other_words_are_named(void **state)
+CASE(other_words_are_named)
 {
-    (void)state;
     static const struct {
         const char *text, *said;
         uint64_t offset;
@@ -361,9 +351,8 @@ static void other_words_are_named(void **state)
 }
 
 /* Words, and the place of a mistake behind them, where the scanner's buffer ends. */
-static void words_across_the_buffer_are_read(void **state)
+CASE(words_across_the_buffer_are_read)
 {
-    (void)state;
     static char text[FM_JSON_BUFFER + sizeof good + 1];
     const size_t word = (size_t)(strstr(good, "true") - good);
     for (size_t before = 0; before <= 6; before++) {
@@ -385,9 +374,8 @@ static void words_across_the_buffer_are_read(void **state)
 }
 
 /* Every prefix of a good file is refused, and nothing crashes. */
-static void a_file_cut_anywhere_is_refused(void **state)
+CASE(a_file_cut_anywhere_is_refused)
 {
-    (void)state;
     char text[sizeof good];
     for (size_t length = 0; length + 1 < sizeof good; length++) {
         memcpy(text, good, length);
@@ -401,9 +389,8 @@ static void a_file_cut_anywhere_is_refused(void **state)
     }
 }
 
-static void a_minimal_file_is_read(void **state)
+CASE(a_minimal_file_is_read)
 {
-    (void)state;
     fm_profile_list list;
     write_changed("\"lost\":0", "\"lost\":0,\"a later field\":{\"x\":[1]}");
     assert_int_equal(fm_profile_read(path, &list, NULL), FM_OK);
@@ -417,9 +404,8 @@ static void a_minimal_file_is_read(void **state)
     fm_profile_list_clear(&list);
 }
 
-static void trouble_with_files_is_named(void **state)
+CASE(trouble_with_files_is_named)
 {
-    (void)state;
     fm_error error;
     fm_profile_list list;
     write_text("");
@@ -444,9 +430,8 @@ static void trouble_with_files_is_named(void **state)
     fm_profile_destroy(profile);
 }
 
-static void a_failed_write_leaves_the_old_file(void **state)
+CASE(a_failed_write_leaves_the_old_file)
 {
-    (void)state;
     write_text(good);
     assert_int_equal(chmod(path, 0640), 0);
     fm_profile *profile = sample();
@@ -467,9 +452,8 @@ static void a_failed_write_leaves_the_old_file(void **state)
     fm_profile_destroy(profile);
 }
 
-static void a_symbolic_link_stays_one(void **state)
+CASE(a_symbolic_link_stays_one)
 {
-    (void)state;
     char link[160];
     snprintf(link, sizeof link, "%s/link", folder);
     write_text(good);
@@ -488,16 +472,4 @@ static void a_symbolic_link_stays_one(void **state)
     assert_int_equal(unlink(link), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profiles_survive_a_file),     cmocka_unit_test(the_file_is_what_the_contract_says),
-        cmocka_unit_test(broken_utf8_becomes_valid),   cmocka_unit_test(wrong_files_are_refused),
-        cmocka_unit_test(a_minimal_file_is_read),      cmocka_unit_test(skipping_agrees_with_another_reader),
-        cmocka_unit_test(deep_nesting_is_refused),     cmocka_unit_test(a_file_cut_anywhere_is_refused),
-        cmocka_unit_test(other_words_are_named),       cmocka_unit_test(words_across_the_buffer_are_read),
-        cmocka_unit_test(trouble_with_files_is_named), cmocka_unit_test(a_failed_write_leaves_the_old_file),
-        cmocka_unit_test(a_symbolic_link_stays_one),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

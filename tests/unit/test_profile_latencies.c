@@ -3,11 +3,8 @@
  * test_profile_latencies.c - what a processor told of sampled accesses, in a profile: it survives writing and
  * reading, is added up by site, is shown by line, and what cannot be is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "unit/temporary_folder.h"
 #include <fathom/view.h>
@@ -65,9 +62,8 @@ static const fm_site_latency *of_line(const fm_profile *profile, uint32_t line)
     return NULL;
 }
 
-static void written_and_read_it_is_the_same(void **state)
+CASE(written_and_read_it_is_the_same)
 {
-    (void)state;
     fm_profile *made = profile_from(5, 3), *read = written_and_read(made);
     assert_int_equal(read->attribution->latency_count, 3);
     for (size_t i = 0; i < 3; i++)
@@ -77,9 +73,8 @@ static void written_and_read_it_is_the_same(void **state)
     fm_profile_destroy(read);
 }
 
-static void added_up_by_site(void **state)
+CASE(added_up_by_site)
 {
-    (void)state;
     fm_error error;
     fm_profile *sum = profile_from(5, 3), *other = profile_from(7, 2); /* line 7: third there, first here */
     assert_int_equal(fm_profile_merge(sum, other, &error), FM_OK);
@@ -96,9 +91,8 @@ static void added_up_by_site(void **state)
     fm_profile_destroy(other);
 }
 
-static void shown_by_line(void **state)
+CASE(shown_by_line)
 {
-    (void)state;
     fm_profile *made = profile_from(5, 3);
     char *text = NULL;
     size_t size = 0;
@@ -140,9 +134,8 @@ static void expect_refused(const char *row, const char *why)
     fm_profile_destroy(made);
 }
 
-static void what_cannot_be_is_refused(void **state)
+CASE(what_cannot_be_is_refused)
 {
-    (void)state;
     expect_refused("[7,2,1,10,[0,1,0,0,0,0,1,0,0]]", "expected one of the sites");
     expect_refused("[null,2,1,10,[0,1,0,0,0,0,1,0,0]]", "expected one of the sites");
     expect_refused("[1,2,1,10,[0,1,0,0,0,0,1,0,0]]", "twice");
@@ -155,13 +148,4 @@ static void what_cannot_be_is_refused(void **state)
     expect_refused("[0,2,1,-1,[0,1,0,0,0,0,1,0,0]]", "latencies\"[0]");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_and_read_it_is_the_same),
-        cmocka_unit_test(added_up_by_site),
-        cmocka_unit_test(shown_by_line),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

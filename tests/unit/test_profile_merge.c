@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_profile_merge.c - merged profiles are those of one naive count over both runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+#include "random.h"
 
-#include <cmocka.h>
 #include <fathom/profile.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,15 +12,6 @@
 #include "attribution_samples.h"
 
 enum { LARGEST = 5000 };
-
-static uint64_t random_state = 0x2545F4914F6CDD1Du;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 /* A profile out of counts per distance. */
 static fm_profile *from_counts(const uint64_t *counts, fm_bins bins, uint64_t cold)
@@ -48,9 +37,8 @@ static fm_profile *from_counts(const uint64_t *counts, fm_bins bins, uint64_t co
     return profile;
 }
 
-static void sums_are_those_of_one_count(void **state)
+CASE(sums_are_those_of_one_count)
 {
-    (void)state;
     static const fm_bins all[] = {FM_BINS_EXACT, FM_BINS_LOGLINEAR, FM_BINS_LOG2}; /* finest first */
     for (int round = 0; round < 30; round++)
         for (size_t x = 0; x < 3; x++)
@@ -78,9 +66,8 @@ static void sums_are_those_of_one_count(void **state)
             }
 }
 
-static void words_are_joined(void **state)
+CASE(words_are_joined)
 {
-    (void)state;
     uint64_t counts[LARGEST] = {[3] = 4};
     fm_profile *into = from_counts(counts, FM_BINS_EXACT, LARGEST),
                *from = from_counts(counts, FM_BINS_EXACT, LARGEST);
@@ -115,9 +102,8 @@ static void words_are_joined(void **state)
     fm_profile_destroy(from);
 }
 
-static void what_does_not_fit_is_refused_and_changes_nothing(void **state)
+CASE(what_does_not_fit_is_refused_and_changes_nothing)
 {
-    (void)state;
     uint64_t counts[LARGEST] = {[3] = 4};
     fm_profile *into = from_counts(counts, FM_BINS_EXACT, 5), *from = from_counts(counts, FM_BINS_EXACT, 5);
     fm_error error;
@@ -142,9 +128,8 @@ static void what_does_not_fit_is_refused_and_changes_nothing(void **state)
     fm_profile_destroy(from);
 }
 
-static void the_last_bin_ends_at_the_bound(void **state)
+CASE(the_last_bin_ends_at_the_bound)
 {
-    (void)state;
     uint64_t counts[LARGEST] = {[1100] = 4};
     fm_profile *into = from_counts(counts, FM_BINS_LOGLINEAR, LARGEST),
                *from = from_counts(counts, FM_BINS_LOG2, LARGEST);
@@ -302,9 +287,8 @@ static fm_profile *random_attributed(void)
     return profile;
 }
 
-static void attributions_are_those_of_one_count(void **state)
+CASE(attributions_are_those_of_one_count)
 {
-    (void)state;
     ledger *wanted = malloc(sizeof *wanted), *found = malloc(sizeof *found);
     assert_true(wanted && found);
     for (int round = 0; round < 20; round++) {
@@ -343,9 +327,8 @@ static void attributions_are_those_of_one_count(void **state)
     free(found);
 }
 
-static void attributions_that_do_not_fit_are_dropped(void **state)
+CASE(attributions_that_do_not_fit_are_dropped)
 {
-    (void)state;
     fm_profile *with = random_attributed(), *without = random_attributed(), *other = random_attributed(),
                *nothing;
     fm_attribution_destroy(without->attribution);
@@ -379,17 +362,4 @@ static void attributions_that_do_not_fit_are_dropped(void **state)
     fm_profile_destroy(without);
     fm_profile_destroy(other);
     fm_profile_destroy(nothing);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_those_of_one_count),
-        cmocka_unit_test(words_are_joined),
-        cmocka_unit_test(what_does_not_fit_is_refused_and_changes_nothing),
-        cmocka_unit_test(the_last_bin_ends_at_the_bound),
-        cmocka_unit_test(attributions_are_those_of_one_count),
-        cmocka_unit_test(attributions_that_do_not_fit_are_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
  * test_profile_pair_errors.c - how sure pairs of code are that were estimated from samples: it survives
  * writing and reading, is added up, is shown, and what cannot be is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "unit/temporary_folder.h"
 #include <fathom/view.h>
@@ -59,9 +56,8 @@ static fm_profile *read_back(const char *path)
     return read;
 }
 
-static void written_and_read_it_is_the_same(void **state)
+CASE(written_and_read_it_is_the_same)
 {
-    (void)state;
     fm_error error;
     fm_profile *made = profile_from(5);
     const fm_profile *list[] = {made};
@@ -75,9 +71,8 @@ static void written_and_read_it_is_the_same(void **state)
 }
 
 /* Of two runs: errors are independent, samples are different ones. */
-static void added_up(void **state)
+CASE(added_up)
 {
-    (void)state;
     fm_error error;
     fm_profile *sum = profile_from(5), *same = profile_from(5), *other = profile_from(15);
     assert_int_equal(fm_profile_merge(sum, same, &error), FM_OK);
@@ -94,9 +89,8 @@ static void added_up(void **state)
 }
 
 /* Tags of one site (data apart) may be wrong together. What the map does not have is nobody's. */
-static void tags_of_one_site_are_joined(void **state)
+CASE(tags_of_one_site_are_joined)
 {
-    (void)state;
     fm_error error;
     fm_attribution *made = sample_attribution(1, 2, 0, 0);
     const uint32_t map[] = {FM_NONE, 0, 1, 1};
@@ -108,9 +102,8 @@ static void tags_of_one_site_are_joined(void **state)
     fm_attribution_destroy(made);
 }
 
-static void dropped_with_their_sites(void **state)
+CASE(dropped_with_their_sites)
 {
-    (void)state;
     fm_error error;
     fm_attribution *made = sample_attribution(1, 3, 0, 0);
     const uint32_t map[] = {FM_NONE, 0, 1, 2};
@@ -126,9 +119,8 @@ static void dropped_with_their_sites(void **state)
     fm_attribution_destroy(made);
 }
 
-static void shown_beside_pairs_and_lines(void **state)
+CASE(shown_beside_pairs_and_lines)
 {
-    (void)state;
     fm_error error;
     fm_profile *made = profile_from(5);
     const fm_cache cache = {.name = "L1", .bytes = LATE_FROM * made->granularity};
@@ -168,9 +160,8 @@ static void expect_refused(const char *row, const char *why)
     fm_profile_destroy(made);
 }
 
-static void damaged_tables_are_refused(void **state)
+CASE(damaged_tables_are_refused)
 {
-    (void)state;
     expect_refused("[0,1,200]", "pair_errors\"[1]");
     expect_refused("[0,9,200,5]", "expected one of the sites");
     expect_refused("[9,1,200,5]", "expected one of the sites");
@@ -178,12 +169,4 @@ static void damaged_tables_are_refused(void **state)
     expect_refused("[0,1,-1,5]", "pair_errors\"[1]");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_and_read_it_is_the_same), cmocka_unit_test(added_up),
-        cmocka_unit_test(tags_of_one_site_are_joined),     cmocka_unit_test(dropped_with_their_sites),
-        cmocka_unit_test(shown_beside_pairs_and_lines),    cmocka_unit_test(damaged_tables_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

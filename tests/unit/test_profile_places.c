@@ -2,11 +2,8 @@
 /* test_profile_places.c - sites that are places in the source, without module and address: added, written,
  * read, merged and shown. Judge: the pairs that the test put in. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -93,9 +90,8 @@ static void check(const fm_profile *profile, uint64_t times)
 static const int forward[] = {FILL, SCAN, SCAN_LATER, NAMELESS, OTHER_FUNCTION, OTHER_FILE};
 static const int backward[] = {OTHER_FILE, OTHER_FUNCTION, NAMELESS, SCAN_LATER, SCAN, FILL};
 
-static void equal_places_are_one_site(void **state)
+CASE(equal_places_are_one_site)
 {
-    (void)state;
     fm_attribution *made = sample_attribution(0, 0, 0, 0);
     uint32_t first[PLACES], again[PLACES + 1];
     char file[] = "/src/a.c"; /* copied */
@@ -123,9 +119,8 @@ static void equal_places_are_one_site(void **state)
     fm_attribution_destroy(made);
 }
 
-static void what_is_written_is_read(void **state)
+CASE(what_is_written_is_read)
 {
-    (void)state;
     char path[] = "/tmp/fathom-places-XXXXXX";
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -149,9 +144,8 @@ static void what_is_written_is_read(void **state)
     fm_profile_destroy(profile);
 }
 
-static void equal_places_are_merged(void **state)
+CASE(equal_places_are_merged)
 {
-    (void)state;
     fm_profile *profile = profile_of(forward, PLACES, 1), *other = profile_of(backward, PLACES, 10);
     assert_int_equal(fm_profile_merge(profile, other, NULL), FM_OK);
     check(profile, 11);
@@ -195,9 +189,8 @@ __attribute__((noinline)) static void shows(writer *write, const char *const *pa
 }
 #define SHOWS(write, never, ...) shows(write, (const char *const[]){__VA_ARGS__, NULL}, never)
 
-static void places_are_shown_by_their_lines(void **state)
+CASE(places_are_shown_by_their_lines)
 {
-    (void)state;
     /* Two columns of a line are one line: 1000 + 500. */
     SHOWS(write_pairs, "0x", "fill (/src/a.c:12)", "scan (/src/a.c:20)", "1,500", "/src/b.f90:7",
           "scan<int> (/src/a.c:20)");
@@ -212,15 +205,4 @@ static void places_are_shown_by_their_lines(void **state)
     assert_string_equal(fm_site_text(profile->attribution, FILL, text, sizeof text), "fill (a.c:12)");
     assert_string_equal(fm_site_text(profile->attribution, NAMELESS, text, sizeof text), "b.f90:7");
     fm_profile_destroy(profile);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_places_are_one_site),
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(equal_places_are_merged),
-        cmocka_unit_test(places_are_shown_by_their_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,8 @@
  * test_profile_sources.c - the source files of a profile: what is recorded (sha256sum being the judge), that
  * it survives writing, reading and adding up, and what is refused of a file that someone prepared.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "unit/temporary_folder.h"
 #include <stdio.h>
@@ -56,9 +53,8 @@ static fm_profile *written_and_read(const fm_profile *profile)
     return read;
 }
 
-static void files_are_recorded_as_they_are(void **state)
+CASE(files_are_recorded_as_they_are)
 {
-    (void)state;
     FILE *out = fopen(in_folder("latin.c"), "w");
     fwrite("caf\xe9 </script>\r\n\x01\n", 1, 18, out);
     fclose(out);
@@ -101,9 +97,8 @@ static void files_are_recorded_as_they_are(void **state)
 }
 
 /* A source that is newer than the program: the lines may be others. */
-static void newer_files_are_told(void **state)
+CASE(newer_files_are_told)
 {
-    (void)state;
     const char *program = in_folder("program");
     write_file(program, "\177ELF");
     write_file(in_folder("old.c"), "old\n");
@@ -130,9 +125,8 @@ static void newer_files_are_told(void **state)
     fm_profile_destroy(profile);
 }
 
-static void sums_keep_what_both_agree_on(void **state)
+CASE(sums_keep_what_both_agree_on)
 {
-    (void)state;
     write_file(in_folder("same.c"), "same\n");
     write_file(in_folder("edited.c"), "before\n");
     write_file(in_folder("mine.c"), "mine\n");
@@ -187,9 +181,8 @@ static const char *refusal(const char *sources)
 
 #define SUM_OF_ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-static void what_is_wrong_is_refused(void **state)
+CASE(what_is_wrong_is_refused)
 {
-    (void)state;
     static const struct {
         const char *sources, *said;
     } cases[] = {
@@ -226,13 +219,4 @@ static void what_is_wrong_is_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_recorded_as_they_are),
-        cmocka_unit_test(newer_files_are_told),
-        cmocka_unit_test(sums_keep_what_both_agree_on),
-        cmocka_unit_test(what_is_wrong_is_refused),
-    };
-    return cmocka_run_group_tests_name("profile: sources", tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

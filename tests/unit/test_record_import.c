@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_record_import.c - traces of binary records of one size (u64, oracleGeneral) in stretches that workers
+ * test_record_import.c - traces of binary records of one size (u64, oracleGeneral) in ranges that workers
  * fetch for themselves, and in parts: the keys are those that were written, in their order; a record that was
  * cut is told at the end, and lost bytes of a file that became shorter are found by whoever reads in order.
  */
+#include "case.h"
+
 #include "trace/supply.h"
 #include "unit/trace_helpers.h"
 
@@ -24,7 +26,7 @@ static uint64_t *write_records(const record_case *made, const char *path, size_t
     if (!bytes || !keys) abort();
     memset(bytes, 0xEE, (count + 1) * made->bytes);
     for (size_t i = 0; i < count; i++) {
-        keys[i] = next_random(&seed);
+        keys[i] = random_from(&seed);
         for (unsigned b = 0; b < 8; b++)
             bytes[i * made->bytes + made->key_at + b] = (uint8_t)(keys[i] >> 8 * b);
     }
@@ -33,19 +35,19 @@ static uint64_t *write_records(const record_case *made, const char *path, size_t
     return keys;
 }
 
-/* All stretches, up to a failure. Returns how many keys there were. */
+/* All ranges, up to a failure. Returns how many keys there were. */
 static size_t fetch_all(fm_reader *reader, unsigned workers, const uint64_t *keys, fm_status *status)
 {
     fm_supply supply;
-    fm_stretch stretch;
+    fm_trace_range range;
     fm_batch batch = {0};
     fm_error error;
     size_t count = 0;
     assert_int_equal(fm_reader_share(reader, workers, false, &supply, &error), FM_OK);
     *status = FM_OK;
-    for (unsigned i = 0; supply.claim(supply.context, 1 + i * i * 977 % 30000, &stretch); i++) do {
+    for (unsigned i = 0; supply.claim(supply.context, 1 + i * i * 977 % 30000, &range); i++) do {
             const uint64_t before = supply.left(supply.context);
-            *status = supply.fetch(supply.context, i % workers, &stretch, &batch, &error);
+            *status = supply.fetch(supply.context, i % workers, &range, &batch, &error);
             if (*status != FM_OK) return count;
             assert_int_equal(supply.left(supply.context), before);
             assert_memory_equal(batch.address, keys + count, batch.count * sizeof *batch.address);
@@ -55,9 +57,8 @@ static size_t fetch_all(fm_reader *reader, unsigned workers, const uint64_t *key
     return count;
 }
 
-static void in_stretches(void **state)
+CASE(in_stretches)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (size_t count = 0; count <= MOST; count += count < 3 ? 1 : 19999) {
             const char *path = in_directory(cases[c].name);
@@ -89,9 +90,8 @@ static void in_stretches(void **state)
 }
 
 /* A worker meets the end too early; the reader, begun anew, delivers what there is and says so. */
-static void shortened_meanwhile(void **state)
+CASE(shortened_meanwhile)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const char *path = in_directory(cases[c].name);
         uint64_t *keys = write_records(&cases[c], path, MOST, 0);
@@ -119,9 +119,8 @@ static void shortened_meanwhile(void **state)
 }
 
 /* A part may be shared, too; what is compressed cannot. */
-static void parts_and_compressed(void **state)
+CASE(parts_and_compressed)
 {
-    (void)state;
     enum { PARTS = 7 };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const char *path = in_directory(cases[c].name);
@@ -157,12 +156,4 @@ static void parts_and_compressed(void **state)
     fm_reader_close(reader);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_stretches),
-        cmocka_unit_test(shortened_meanwhile),
-        cmocka_unit_test(parts_and_compressed),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

@@ -4,11 +4,8 @@
  * the attribution itself, what is left out of a large one, and the text of source files. Read back by
  * jansson.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "unit/temporary_folder.h"
 #include <jansson.h>
@@ -20,8 +17,7 @@
 #include <unistd.h>
 
 #include "profile/attribution/sources.h"
-#include "view/late_choice.h"
-#include "view/report/report_data.h"
+#include "view/report/report_parts.h"
 
 enum { EDGES = 12 };
 static const uint64_t edges[EDGES] = {0, 1, 2, 4, 8, 16, 24, 32, 64, 128, 256, 512};
@@ -237,9 +233,8 @@ static bool is_place(const json_t *page, const json_t *tree, const json_t *place
     return true;
 }
 
-static void everything_adds_up(void **state)
+CASE(everything_adds_up)
 {
-    (void)state;
     program made = make_program(200, 900, 7, 300);
     const fm_attribution *from = &made.attribution;
     made.profile.attribution = &made.attribution;
@@ -312,9 +307,8 @@ static void everything_adds_up(void **state)
     program_clear(&made);
 }
 
-static void what_is_left_out_is_said(void **state)
+CASE(what_is_left_out_is_said)
 {
-    (void)state;
     program made = make_program(3000, 60000, 3, 10);
     const fm_attribution *from = &made.attribution;
     /* A few weigh much: those are enough. */
@@ -353,9 +347,8 @@ static void what_is_left_out_is_said(void **state)
 }
 
 /* All alike: nothing can be told to matter less, so the page is full and says how little it covers. */
-static void a_full_page_says_how_much_it_covers(void **state)
+CASE(a_full_page_says_how_much_it_covers)
 {
-    (void)state;
     enum { COUNT = 1000, MOST = 250 };
     static fm_bin bin = {64, 127, 10};
     fm_counts counts[COUNT];
@@ -460,9 +453,8 @@ static const char *why_of(const json_t *file)
     return why ? why : "(there is text)";
 }
 
-static void source_text_is_put_in(void **state)
+CASE(source_text_is_put_in)
 {
-    (void)state;
     char longest[1200] = "";
     memset(longest, 'x', 1100);
     memcpy(longest + 498, "\xe2\x82\xac", 3); /* a character across the place where it is cut */
@@ -496,9 +488,8 @@ static void source_text_is_put_in(void **state)
     json_decref(page);
 }
 
-static void of_a_long_file_pieces(void **state)
+CASE(of_a_long_file_pieces)
 {
-    (void)state;
     FILE *out = fopen(in_folder("long.c"), "w");
     for (int i = 1; i <= 10000; i++) fprintf(out, "line %d\n", i);
     fclose(out);
@@ -521,9 +512,8 @@ static void of_a_long_file_pieces(void **state)
     json_decref(page);
 }
 
-static void what_cannot_be_shown_is_said(void **state)
+CASE(what_cannot_be_shown_is_said)
 {
-    (void)state;
     FILE *out = fopen(in_folder("binary.c"), "w");
     fwrite("a\0b\n", 1, 4, out);
     fclose(out);
@@ -566,9 +556,8 @@ static void what_cannot_be_shown_is_said(void **state)
 }
 
 /* Text is shown of the file that the program was made of, and of no other. */
-static void only_the_file_of_the_run_is_shown(void **state)
+CASE(only_the_file_of_the_run_is_shown)
 {
-    (void)state;
     const char *path = in_folder("run.c");
     const char *files[] = {path};
     const uint32_t lines[] = {1};
@@ -621,9 +610,8 @@ static void only_the_file_of_the_run_is_shown(void **state)
 }
 
 /* Two profiles on one page, of the program before and after an edit: each has its own file. */
-static void two_states_of_a_file_are_two(void **state)
+CASE(two_states_of_a_file_are_two)
 {
-    (void)state;
     const char *path = in_folder("twice.c");
     fm_attribution *of[2];
     fm_profile profiles[2];
@@ -671,9 +659,8 @@ static void two_states_of_a_file_are_two(void **state)
     for (int i = 0; i < 2; i++) fm_attribution_destroy(of[i]);
 }
 
-static void other_folders_are_looked_into_first(void **state)
+CASE(other_folders_are_looked_into_first)
 {
-    (void)state;
     assert_int_equal(mkdir(in_folder("tree"), 0700), 0);
     assert_int_equal(mkdir(in_folder("tree/src"), 0700), 0);
     write_file(in_folder("tree/src/deep.c"), "from the folder\n");
@@ -702,9 +689,8 @@ static void other_folders_are_looked_into_first(void **state)
 
 /* The page has room for 6 MiB of text: files with more late re-use come first, the others are said to be cut
  * or left out. */
-static void room_goes_to_the_files_that_matter(void **state)
+CASE(room_goes_to_the_files_that_matter)
 {
-    (void)state;
     char names[6][128];
     const char *files[26];
     uint32_t lines[26];
@@ -743,19 +729,4 @@ static void room_goes_to_the_files_that_matter(void **state)
     json_decref(page);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_adds_up),
-        cmocka_unit_test(what_is_left_out_is_said),
-        cmocka_unit_test(a_full_page_says_how_much_it_covers),
-        cmocka_unit_test(source_text_is_put_in),
-        cmocka_unit_test(of_a_long_file_pieces),
-        cmocka_unit_test(what_cannot_be_shown_is_said),
-        cmocka_unit_test(other_folders_are_looked_into_first),
-        cmocka_unit_test(room_goes_to_the_files_that_matter),
-        cmocka_unit_test(only_the_file_of_the_run_is_shown),
-        cmocka_unit_test(two_states_of_a_file_are_two),
-    };
-    return cmocka_run_group_tests_name("report: attribution", tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

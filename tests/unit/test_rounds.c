@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rounds.c - threads that work together (base/rounds.h, by pthread_create): every task is done once,
  * round after round. */
+#include "case.h"
+
 #include "base/rounds.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { MOST = 1000 };
 
@@ -43,27 +40,18 @@ static void check_rounds(unsigned members)
     fm_rounds_destroy(rounds);
 }
 
-static void test_every_task_once(void **state)
+CASE(test_every_task_once)
 {
-    (void)state;
     static const unsigned members[] = {0, 1, 2, 3, 8};
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) check_rounds(members[i]);
     fm_rounds_destroy(NULL);
 }
 
-static void test_ended_without_work(void **state)
+CASE(test_ended_without_work)
 {
-    (void)state;
     for (int i = 0; i < 50; i++) {
         fm_rounds *rounds;
         assert_int_equal(fm_rounds_create(&rounds, 4, NULL), FM_OK);
         fm_rounds_destroy(rounds);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_task_once),
-                                       cmocka_unit_test(test_ended_without_work)};
-    return cmocka_run_group_tests_name("rounds", tests, NULL, NULL);
 }

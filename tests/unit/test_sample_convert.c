@@ -3,13 +3,10 @@
  * test_sample_convert.c - from sampled time distances to distances, where the answer is known: loops,
  * streams, and references at random, whose distances are uniform; and what a profile says of its samples.
  */
+#include "case.h"
+
 #include "model/sample_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +27,8 @@ static fm_samples *random_samples(uint64_t blocks, uint64_t references)
 
 /* Shen's sum is (blocks - 1) (1 - q^(t-1)) there, so each other block is touched with probability 1 -
  * q^(t-1). Over all t that is the uniform distribution, which is the true one, to within 1/blocks. */
-static void distances_at_random_are_binomial_by_shen(void **state)
+CASE(distances_at_random_are_binomial_by_shen)
 {
-    (void)state;
     const uint64_t references = 1000000000;
     for (uint64_t blocks = 2; blocks <= 60; blocks += 7) {
         fm_samples *samples = random_samples(blocks, references);
@@ -59,9 +55,8 @@ static void distances_at_random_are_binomial_by_shen(void **state)
 
 /* Average eviction time: the reuses of time distance t have the mean distance (blocks - 1/2) (1 - q^(t-1)),
  * as in test_profile_eviction_time.c; so the curve is right at all sizes to within a block. */
-static void the_curve_at_random_is_straight_by_aet(void **state)
+CASE(the_curve_at_random_is_straight_by_aet)
 {
-    (void)state;
     const uint64_t blocks = 50;
     fm_samples *samples = random_samples(blocks, 1000000000);
     fm_estimate *estimate = estimate_by(samples, NULL, "aet");
@@ -72,9 +67,8 @@ static void the_curve_at_random_is_straight_by_aet(void **state)
     fm_samples_destroy(samples);
 }
 
-static void a_loop_has_one_distance(void **state)
+CASE(a_loop_has_one_distance)
 {
-    (void)state;
     for (uint64_t blocks = 2; blocks < 1000; blocks += 1 + blocks / 2)
         for (int shen = 0; shen <= 1; shen++) {
             fm_samples *samples = samples_of_one(1000000);
@@ -90,9 +84,8 @@ static void a_loop_has_one_distance(void **state)
         }
 }
 
-static void a_stream_is_never_used_again(void **state)
+CASE(a_stream_is_never_used_again)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(1000);
     for (uint64_t i = 0; i < 3; i++)
         put_watch(samples, (fm_sample_watch){.at = i, .length = 10, .end = FM_WATCH_NEVER, .use = 4});
@@ -113,9 +106,8 @@ static void a_stream_is_never_used_again(void **state)
 }
 
 /* The same sums as those of the profile (eviction_time.c), for curves of the bootstrap. */
-static void the_curve_of_the_bootstrap_is_that_of_the_profile(void **state)
+CASE(the_curve_of_the_bootstrap_is_that_of_the_profile)
 {
-    (void)state;
     uint64_t random = 3;
     fm_samples *samples = samples_of_one(10000000);
     for (uint64_t i = 0; i < 3000; i++)
@@ -148,9 +140,8 @@ static void the_curve_of_the_bootstrap_is_that_of_the_profile(void **state)
 
 /* 100 watches each of three pairs and of one that ends; the error of a share p of n independent ones is
  * sqrt(p (1 - p) / n), in blocks as in single observations. */
-static void pairs_have_shares_and_errors(void **state)
+CASE(pairs_have_shares_and_errors)
 {
-    (void)state;
     uint64_t random = 17;
     const uint64_t references = 1000000;
     enum { COUNT = 4000 };
@@ -211,9 +202,8 @@ static fm_profile *through_file(const fm_profile *profile, const char *path)
     return read;
 }
 
-static void a_profile_says_how_it_was_sampled(void **state)
+CASE(a_profile_says_how_it_was_sampled)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(100000);
     for (uint64_t i = 0; i < 50; i++)
         put_watch(samples,
@@ -262,9 +252,8 @@ static void a_profile_says_how_it_was_sampled(void **state)
     fm_samples_destroy(samples);
 }
 
-static void a_damaged_field_is_refused(void **state)
+CASE(a_damaged_field_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "3", "{\"method\": \"a\"}", "{\"method\": \"a\", \"estimator\": \"b\", \"conversion\": 4}",
         "{\"method\": \"a\", \"estimator\": \"b\", \"conversion\": \"c\", \"used\": -1}"};
@@ -287,9 +276,8 @@ static void a_damaged_field_is_refused(void **state)
 /* Late references of pairs: in each of many samples the one pair or the other, so that the error is that of a
  * share; where both are in all samples alike, only that of the miss ratio is left. And an attribution is
  * told. */
-static void late_pairs_have_errors(void **state)
+CASE(late_pairs_have_errors)
 {
-    (void)state;
     enum { COUNT = 4000 };
     const uint64_t references = 1000000, edges[] = {0, 1000};
     for (unsigned rounds = 1; rounds <= 200; rounds += 199) {
@@ -331,18 +319,4 @@ static void late_pairs_have_errors(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distances_at_random_are_binomial_by_shen),
-        cmocka_unit_test(the_curve_at_random_is_straight_by_aet),
-        cmocka_unit_test(a_loop_has_one_distance),
-        cmocka_unit_test(a_stream_is_never_used_again),
-        cmocka_unit_test(the_curve_of_the_bootstrap_is_that_of_the_profile),
-        cmocka_unit_test(pairs_have_shares_and_errors),
-        cmocka_unit_test(late_pairs_have_errors),
-        cmocka_unit_test(a_profile_says_how_it_was_sampled),
-        cmocka_unit_test(a_damaged_field_is_refused),
-    };
-    return cmocka_run_group_tests_name("distances of samples", tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sample_limits.c - estimates that cannot be true are brought within what can be: by hand-made
  * observations whose estimates are known. */
+#include "case.h"
+
 #include "sample/access_ceiling.h"
 #include "sample/sampled_timeline.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +66,8 @@ static void assert_sound(const fm_estimate *estimate)
     assert_int_equal(cold, profile->cold);
 }
 
-static void no_more_blocks_than_there_is_memory_for(void **state)
+CASE(no_more_blocks_than_there_is_memory_for)
 {
-    (void)state;
     fm_samples *samples = one_in_ten_never();
     fm_estimate *free_one = estimate_within(samples, 0, 0), *held = estimate_within(samples, 0, 3000);
     assert_sound(free_one);
@@ -90,9 +86,8 @@ static void no_more_blocks_than_there_is_memory_for(void **state)
     fm_samples_destroy(samples);
 }
 
-static void no_fewer_than_other_blocks_need(void **state)
+CASE(no_fewer_than_other_blocks_need)
 {
-    (void)state;
     fm_samples *samples = one_in_ten_never();
     fm_estimate *raised = estimate_within(samples, 200000, 0), *both = estimate_within(samples, 5000, 4000);
     assert_sound(raised);
@@ -106,9 +101,8 @@ static void no_fewer_than_other_blocks_need(void **state)
 }
 
 /* All are the last to their blocks, and there is room for one block. */
-static void a_limit_of_one_block(void **state)
+CASE(a_limit_of_one_block)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(REFERENCES);
     for (uint64_t i = 0; i < 50; i++)
         put_watch(samples,
@@ -122,9 +116,8 @@ static void a_limit_of_one_block(void **state)
 }
 
 /* 100 accesses a nanosecond were measured around the one burst, in a thread of 1 ms. */
-static void no_core_is_faster_than_the_ceiling(void **state)
+CASE(no_core_is_faster_than_the_ceiling)
 {
-    (void)state;
     fm_sampled_thread thread = {.work = 1000000, .burst_count = 1};
     fm_seen_burst *burst = calloc(1, sizeof *burst + sizeof burst->views[0]);
     assert_non_null(burst);
@@ -148,15 +141,4 @@ static void no_core_is_faster_than_the_ceiling(void **state)
     free(burst);
     /* Between a clock of 100 MHz and one of 10 GHz. */
     assert_true(fm_access_ceiling() >= 0.4 && fm_access_ceiling() <= 40);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_more_blocks_than_there_is_memory_for),
-        cmocka_unit_test(no_fewer_than_other_blocks_need),
-        cmocka_unit_test(a_limit_of_one_block),
-        cmocka_unit_test(no_core_is_faster_than_the_ceiling),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,8 @@
 /* Whose data samples use, and the calls that led to code: what is told of the heap, stacks, groups of tags.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "sample/sampled_calls.h"
 #include "sample/sampled_objects.h"
@@ -65,13 +62,12 @@ static const fm_sampled_object *object_at(world *self, uint64_t time, uint64_t a
 
 static uint64_t caller_of(const world *self, const fm_sampled_object *object)
 {
-    return self->code.sites.entries[self->code.paths.entries[object->number - 1].a - 1].a + 1;
+    return self->code.program.sites.entries[self->code.program.calls.nodes[object->is.number].call].a + 1;
 }
 
 /* A program that allocates as long as it runs, and of which there are hardly any bursts. */
-static void test_blocks_without_bursts(void **state)
+CASE(test_blocks_without_bursts)
 {
-    (void)state;
     enum { ROUNDS = 50, BLOCKS = 2000 };
     world *self = make();
     uint64_t time = 0, most = 0;
@@ -93,9 +89,8 @@ static void test_blocks_without_bursts(void **state)
     destroy(self);
 }
 
-static void test_blocks_at_a_time(void **state)
+CASE(test_blocks_at_a_time)
 {
-    (void)state;
     world *self = make();
     allocate(self, 10, 0x10000, 0x1000, 0x401000, false);
     allocate(self, 20, 0x20000, 0x40, 0x402000, false);
@@ -107,14 +102,13 @@ static void test_blocks_at_a_time(void **state)
     assert_int_equal(caller_of(self, object_at(self, 25, 0x2003f)), 0x402000);
     assert_null(object_at(self, 35, 0x10800));
     assert_int_equal(caller_of(self, object_at(self, 45, 0x10800)), 0x403000);
-    assert_int_equal(object_at(self, 45, 0x10800)->kind, FM_OBJECT_HEAP);
+    assert_int_equal(object_at(self, 45, 0x10800)->is.kind, FM_OBJECT_HEAP);
     destroy(self);
 }
 
 /* Blocks of 64 bytes from here on, of which the first are told; those above the limit are forgotten. */
-static void test_limit(void **state)
+CASE(test_limit)
 {
-    (void)state;
     enum { BLOCKS = 4096, LEVEL = 5 };
     const uint64_t from = 0x7f0000000000, limit = UINT64_MAX >> LEVEL;
     world *self = make();
@@ -142,9 +136,8 @@ static void test_limit(void **state)
     destroy(self);
 }
 
-static void test_fork(void **state)
+CASE(test_fork)
 {
-    (void)state;
     world *self = make();
     fm_sampled_memory_of child = {0};
     allocate(self, 10, 0x10000, 0x1000, 0x401000, false);
@@ -159,9 +152,8 @@ static void test_fork(void **state)
 }
 
 /* Registers and stacks of any kind: it ends, and stays inside. */
-static void test_garbage(void **state)
+CASE(test_garbage)
 {
-    (void)state;
     world *self = make();
     uint64_t random = 7;
     for (int round = 0; round < 2000; round++) {
@@ -221,9 +213,8 @@ __attribute__((noinline)) static void outer(own_stack *stack, size_t bytes)
     local[1] = 2;
 }
 
-static void test_unwinding(void **state)
+CASE(test_unwinding)
 {
-    (void)state;
     static own_stack stack;
     fm_sampled_code code = {0};
     fm_sample_code_of *process = calloc(1, sizeof *process);
@@ -253,8 +244,9 @@ static void test_unwinding(void **state)
 static size_t calls_of(const fm_sampled_code *code, uint32_t path, uint64_t *addresses)
 {
     size_t count = 0;
-    for (; path; path = code->paths.entries[path - 1].b)
-        addresses[count++] = code->sites.entries[code->paths.entries[path - 1].a - 1].a;
+    const fm_program *program = &code->program;
+    for (; path; path = program->calls.nodes[path].parent)
+        addresses[count++] = program->sites.entries[program->calls.nodes[path].call].a;
     for (size_t i = 0; i < count / 2; i++) {
         const uint64_t address = addresses[i];
         addresses[i] = addresses[count - 1 - i];
@@ -263,9 +255,8 @@ static size_t calls_of(const fm_sampled_code *code, uint32_t path, uint64_t *add
     return count;
 }
 
-static void test_calls(void **state)
+CASE(test_calls)
 {
-    (void)state;
     fm_sampled_code code = {0};
     fm_sample_code_of *process = calloc(1, sizeof *process);
     fm_sampled_calls *calls = calloc(1, sizeof *calls);
@@ -302,9 +293,8 @@ static void test_calls(void **state)
 
 /* ---- groups ---- */
 
-static void test_groups(void **state)
+CASE(test_groups)
 {
-    (void)state;
     enum { BURSTS = 40, REFERENCES = 1000000 };
     fm_samples *samples;
     fm_estimate *estimate;
@@ -347,19 +337,4 @@ static void test_groups(void **state)
     }
     fm_estimate_destroy(estimate);
     fm_samples_destroy(samples);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks_without_bursts),
-        cmocka_unit_test(test_blocks_at_a_time),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_unwinding),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

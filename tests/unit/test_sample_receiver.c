@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The receiver of samples: time distances of bursts against closed forms and a naive computation, and memory
  * that a hostile program has written to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "case.h"
 
 #include "collect/sample/burst_log.h"
 #include "model/sample_internal.h"
@@ -25,9 +22,8 @@ static uint64_t total(const fm_burst_kind *kinds, size_t count)
 }
 
 /* m blocks, again and again: every use that is not near the end comes back after m. */
-static void test_cyclic(void **state)
+CASE(test_cyclic)
 {
-    (void)state;
     enum { BLOCKS = 100, COUNT = 1000 };
     fm_burst_table *table;
     fm_burst_touch touches[COUNT];
@@ -59,9 +55,8 @@ static void test_cyclic(void **state)
 }
 
 /* An access over a boundary is two references; one that nobody repeats is cut off, and can be picked. */
-static void test_straddling_and_cut_off(void **state)
+CASE(test_straddling_and_cut_off)
 {
-    (void)state;
     fm_burst_table *table;
     fm_burst_view view;
     const fm_burst_touch touches[] = {{.address = 60, .size = 8, .tag = 1},
@@ -91,9 +86,8 @@ static void test_straddling_and_cut_off(void **state)
 }
 
 /* Against the definition, for random accesses and all granularities. */
-static void test_naive(void **state)
+CASE(test_naive)
 {
-    (void)state;
     enum { COUNT = 600 };
     fm_burst_table *table;
     static fm_burst_touch touches[COUNT];
@@ -133,9 +127,8 @@ static void test_naive(void **state)
 }
 
 /* A size that no access has must not keep us for ever. */
-static void test_endless_access(void **state)
+CASE(test_endless_access)
 {
-    (void)state;
     fm_burst_table *table;
     fm_burst_view view;
     const fm_burst_touch touches[] = {{.address = 0, .size = 1, .tag = 1},
@@ -203,9 +196,8 @@ static void destroy(receiver *self)
     free(self);
 }
 
-static void test_lanes(void **state)
+CASE(test_lanes)
 {
-    (void)state;
     receiver *self = make();
     fm_sample_lane *lane = fm_sample_memory_lane(&self->memory, 3);
     fm_sample_record record;
@@ -228,9 +220,8 @@ static void test_lanes(void **state)
     destroy(self);
 }
 
-static void test_slabs(void **state)
+CASE(test_slabs)
 {
-    (void)state;
     receiver *self = make();
     uint64_t words[4];
     uint32_t *owner = self->memory.session->slab_owner;
@@ -259,9 +250,8 @@ static void test_slabs(void **state)
 }
 
 /* One burst of one block with one access, as the runtime would tell it. */
-static void test_a_burst(void **state)
+CASE(test_a_burst)
 {
-    (void)state;
     enum { EXECUTIONS = 100 };
     receiver *self = make();
     fm_sampled_thread *thread;
@@ -360,9 +350,8 @@ static void assert_near(double found, double expected, double share)
  * what lies between two uses is told in references, by what an access is there and not by what it is in the
  * mean.
  */
-static void test_two_loops(void **state)
+CASE(test_two_loops)
 {
-    (void)state;
     enum { BURSTS = 4 };
     static const double rates[BURSTS] = {1, 1, 0.5, 0.5};
     static const uint32_t words[BURSTS] = {1, 1, 4, 4};
@@ -399,9 +388,8 @@ static void test_two_loops(void **state)
  * the time: behind every burst. In the window there the slow rate is seen, and the other one ahead of some
  * bursts. Then the same with a kernel that takes half of the time, in which the clock does not tick.
  */
-static void test_slower_while_watched(void **state)
+CASE(test_slower_while_watched)
 {
-    (void)state;
     enum { BURSTS = 8, COUNTED = 50000, AHEAD = 100000, TICK = 10000 };
     receiver *self = make();
     for (int with_kernel = 0; with_kernel < 2; with_kernel++) {
@@ -444,9 +432,8 @@ static void test_slower_while_watched(void **state)
  * which of them a window sees is chance, and what a watch lasts is many turns: at two. Where they take turns
  * every 32 bursts, it is the rate of the loop.
  */
-static void test_turns(void **state)
+CASE(test_turns)
 {
-    (void)state;
     enum { BURSTS = 128, PHASE = 32 };
     receiver *self = make();
     for (int slowly = 0; slowly < 2; slowly++) {
@@ -473,9 +460,8 @@ static void test_turns(void **state)
 
 /* Whatever is written there: it ends, stays inside (the sanitizers look), and gives nothing that is not
  * there. */
-static void test_garbage(void **state)
+CASE(test_garbage)
 {
-    (void)state;
     receiver *self = make();
     uint64_t random = 99;
     for (int round = 0; round < 300; round++) {
@@ -516,22 +502,4 @@ static void test_garbage(void **state)
         fm_sampled_thread_destroy(thread, &self->context);
     }
     destroy(self);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slower_while_watched),
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_cyclic),
-        cmocka_unit_test(test_straddling_and_cut_off),
-        cmocka_unit_test(test_naive),
-        cmocka_unit_test(test_endless_access),
-        cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_slabs),
-        cmocka_unit_test(test_a_burst),
-        cmocka_unit_test(test_two_loops),
-        cmocka_unit_test(test_garbage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

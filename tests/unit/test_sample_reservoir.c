@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sample_reservoir.c - which sample gets a debug register: by counting, over many runs. */
+#include "case.h"
+
 #include "collect/reservoir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 
 static double share(uint64_t units, int bits)
@@ -15,9 +12,8 @@ static double share(uint64_t units, int bits)
 }
 
 /* One register, nothing ever traps: after n samples each of them is in it with probability 1/n. */
-static void one_register_holds_each_sample_alike(void **state)
+CASE(one_register_holds_each_sample_alike)
 {
-    (void)state;
     enum { RUNS = 100000, SAMPLES = 10 };
     unsigned held[SAMPLES] = {0};
     for (unsigned run = 0; run < RUNS; run++) {
@@ -39,9 +35,8 @@ static void one_register_holds_each_sample_alike(void **state)
 
 /* Weights of 1/armed, and of 1/(armed kept) for what is still there at the end, are right in the mean: they
  * sum to the number of samples. Traps free registers in between, some more often than others. */
-static void probabilities_are_what_they_say(void **state)
+CASE(probabilities_are_what_they_say)
 {
-    (void)state;
     enum { RUNS = 40000, SAMPLES = 40 };
     for (uint32_t registers = 1; registers <= 5; registers++)
         for (int plain = 0; plain <= 1; plain++) {
@@ -86,9 +81,8 @@ static void probabilities_are_what_they_say(void **state)
 
 /* Where the plain one has stopped changing, the capped one goes on: registers are replaced once in 17, 65,
  * 257 and 1025 samples that reach them. */
-static void a_capped_register_is_replaced_again_and_again(void **state)
+CASE(a_capped_register_is_replaced_again_and_again)
 {
-    (void)state;
     for (int plain = 0; plain <= 1; plain++) {
         fm_reservoir reservoir;
         fm_reservoir_start(&reservoir, 4, plain, 3);
@@ -110,14 +104,4 @@ static void a_capped_register_is_replaced_again_and_again(void **state)
             const uint32_t cap = fm_reservoir_cap(registers, k);
             assert_true(cap >= 16 && cap <= 1024 && (k == 0 || cap >= fm_reservoir_cap(registers, k - 1)));
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_register_holds_each_sample_alike),
-        cmocka_unit_test(probabilities_are_what_they_say),
-        cmocka_unit_test(a_capped_register_is_replaced_again_and_again),
-    };
-    return cmocka_run_group_tests_name("reservoir", tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
  * test_sample_seconds.c - reuses of samples that are watched in their turn: which registers they get, what is
  * told of them, and their weights, by hand and over many runs.
  */
+#include "case.h"
+
 #include "collect/reservoir.h"
 #include "model/sample_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +20,8 @@ enum { COUNT = 40000 };
 
 /* Whether a sample gets a register, and with which probability, is the same with and without lending; so are
  * the registers where the reservoir draws. Traps free registers in between, and then they are lent. */
-static void samples_do_not_see_what_is_lent(void **state)
+CASE(samples_do_not_see_what_is_lent)
 {
-    (void)state;
     fm_reservoir with, without;
     fm_reservoir_start(&with, 1, false, 5);
     fm_reservoir_start(&without, 1, false, 5);
@@ -41,9 +37,8 @@ static void samples_do_not_see_what_is_lent(void **state)
     }
 }
 
-static void registers_that_hold_nothing_are_taken_first(void **state)
+CASE(registers_that_hold_nothing_are_taken_first)
 {
-    (void)state;
     fm_reservoir reservoir;
     fm_reservoir_start(&reservoir, 3, false, 1);
     fm_reservoir_lend(&reservoir, 0);
@@ -119,9 +114,8 @@ static void check_second(const fm_samples *samples, const fm_sample_watch *watch
     if (watch->end == FM_WATCH_NEVER) assert_int_equal(next, COUNT);
 }
 
-static void seconds_tell_the_truth(void **state)
+CASE(seconds_tell_the_truth)
 {
-    (void)state;
     make_stream(3000, 1);
     size_t all_cut = 0, all_seconds = 0;
     for (unsigned registers = 1; registers <= 4; registers++)
@@ -148,9 +142,8 @@ static void seconds_tell_the_truth(void **state)
     assert_true(all_cut > 0 && all_seconds > all_cut);
 }
 
-static void one_sample_in_each_period(void **state)
+CASE(one_sample_in_each_period)
 {
-    (void)state;
     make_stream(1000, 2);
     double sum = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -169,9 +162,8 @@ static void one_sample_in_each_period(void **state)
 }
 
 /* The paper watches each sample once; a burst has its own second half. */
-static void no_seconds_of_bursts_and_of_the_paper(void **state)
+CASE(no_seconds_of_bursts_and_of_the_paper)
 {
-    (void)state;
     make_stream(1000, 3);
     for (int bursts = 0; bursts <= 1; bursts++) {
         fm_samples *samples = sample((fm_virtual_sampler_options){.period = 500,
@@ -205,9 +197,8 @@ static void put_seconds(fm_samples *samples)
 
 /* Three are left after the first was used again; the one that is cut off at 20 leaves its share to the two
  * others, so that each of these is worth 1.5; and 1.5 of 4 is never used again. */
-static void weights_by_hand(void **state)
+CASE(weights_by_hand)
 {
-    (void)state;
     fm_samples *samples = four_samples();
     put_seconds(samples);
     double weights[6] = {1, 1, 1, 1, 1, 1};
@@ -221,9 +212,8 @@ static void weights_by_hand(void **state)
 }
 
 /* They were made for samples that are watched once. */
-static void other_estimators_leave_seconds_out(void **state)
+CASE(other_estimators_leave_seconds_out)
 {
-    (void)state;
     static const char *const names[] = {"kaplan-meier", "horvitz-thompson", "rdx", "rdx-trapped"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         fm_profile *found[2];
@@ -249,9 +239,8 @@ static void other_estimators_leave_seconds_out(void **state)
 
 /* What a stream has of time distances up to 100, from many runs with fixed seeds: right in the mean with
  * seconds and without, and nearer with. */
-static void seconds_bring_the_estimate_nearer(void **state)
+CASE(seconds_bring_the_estimate_nearer)
 {
-    (void)state;
     enum { RUNS = 150 };
     make_stream(1000, 4);
     double actual = 0, sum[2] = {0}, squares[2] = {0};
@@ -275,9 +264,8 @@ static void seconds_bring_the_estimate_nearer(void **state)
     assert_true(squares[1] < 0.9 * squares[0]);
 }
 
-static void wrong_seconds_are_refused(void **state)
+CASE(wrong_seconds_are_refused)
 {
-    (void)state;
     fm_samples *samples = four_samples();
     const fm_sample_watch wrong[] = {
         {.at = 5, .since = 6, .length = 1, .end = FM_WATCH_USED, .weight = 1, .armed = 1},
@@ -288,20 +276,4 @@ static void wrong_seconds_are_refused(void **state)
         assert_int_equal(fm_samples_add_watch(samples, &wrong[i], NULL), FM_E_ARGUMENT);
     assert_int_equal(fm_samples_watches(samples), 4);
     fm_samples_destroy(samples);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_do_not_see_what_is_lent),
-        cmocka_unit_test(registers_that_hold_nothing_are_taken_first),
-        cmocka_unit_test(seconds_tell_the_truth),
-        cmocka_unit_test(one_sample_in_each_period),
-        cmocka_unit_test(no_seconds_of_bursts_and_of_the_paper),
-        cmocka_unit_test(weights_by_hand),
-        cmocka_unit_test(other_estimators_leave_seconds_out),
-        cmocka_unit_test(seconds_bring_the_estimate_nearer),
-        cmocka_unit_test(wrong_seconds_are_refused),
-    };
-    return cmocka_run_group_tests_name("sample seconds", tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
  * test_sample_survival.c - time distances from watches and bursts: a published example, the definition of the
  * product-limit estimate worked out naively, the paper's attribution by hand.
  */
+#include "case.h"
+
 #include "model/sample_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,9 +16,8 @@ enum { REFERENCES = 1000000000 };
 
 /* Remission of 21 patients under 6-MP (Freireich et al., Blood 1963), the standard example of Kaplan-Meier:
  * minus is cut off. */
-static void the_textbook_example(void **state)
+CASE(the_textbook_example)
 {
-    (void)state;
     static const int weeks[] = {6,   6,   6,   -6, 7,  -9,  10,  -10, -11, 13, 16,
                                 -17, -19, -20, 22, 23, -25, -32, -32, -34, -35};
     fm_samples *samples = samples_of_one(REFERENCES);
@@ -80,9 +76,8 @@ static void compare_with_naive(const fm_profile *profile, const observation *all
 }
 
 /* Weights, late entries, ends of all kinds. */
-static void random_observations(void **state)
+CASE(random_observations)
 {
-    (void)state;
     uint64_t random = 5;
     for (int round = 0; round < 20; round++) {
         enum { COUNT = 200 };
@@ -110,9 +105,8 @@ static void random_observations(void **state)
 }
 
 /* A burst is its uses, each watched from the beginning; a watch of it stands for those that were cut off. */
-static void a_burst_is_its_uses(void **state)
+CASE(a_burst_is_its_uses)
 {
-    (void)state;
     uint64_t random = 11;
     enum { BURSTS = 12, USES = 40, LENGTH = 80 };
     observation all[BURSTS * (USES + 1)];
@@ -174,9 +168,8 @@ static void a_burst_is_its_uses(void **state)
 }
 
 /* A thread that ends within a burst: what the burst cut off was never used again. */
-static void a_burst_at_the_end(void **state)
+CASE(a_burst_at_the_end)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(1000);
     fm_burst_reuse found = {.time = 2, .count = 6}, cut = {.use = 3, .time = 4, .count = 2};
     fm_burst burst = {.ended = 1,
@@ -210,9 +203,8 @@ static void a_burst_at_the_end(void **state)
  * so stands for three; the others found no register, and that of 40 came after the trap. Context 2 is sampled
  * at 50, and traps at 52: one. Another thread's sample at 15 in context 1 is not counted.
  */
-static void proportional_attribution_by_hand(void **state)
+CASE(proportional_attribution_by_hand)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(4000);
     uint32_t other;
     assert_int_equal(fm_samples_add_thread(samples, 4000, &other, NULL), FM_OK);
@@ -250,9 +242,8 @@ static void proportional_attribution_by_hand(void **state)
 }
 
 /* A context other than the code of the use. */
-static void contexts_of_calls(void **state)
+CASE(contexts_of_calls)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(600);
     for (uint32_t i = 0; i < 2; i++) {
         put_watch(samples,
@@ -268,9 +259,8 @@ static void contexts_of_calls(void **state)
 }
 
 /* Horvitz-Thompson: 1/(armed kept), over what was seen to its end. */
-static void both_probabilities(void **state)
+CASE(both_probabilities)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(1400);
     put_watch(samples, (fm_sample_watch){.at = 1, .length = 5, .armed = 0.5, .kept = 0.5}); /* 4 */
     put_watch(samples, (fm_sample_watch){.at = 2, .length = 9, .armed = 1, .kept = 0.25});  /* 4 */
@@ -288,9 +278,8 @@ static void both_probabilities(void **state)
 }
 
 /* Threads of one process, and of two that are merged, are the same. Weights decide, not numbers. */
-static void threads_and_processes_add_up(void **state)
+CASE(threads_and_processes_add_up)
 {
-    (void)state;
     fm_samples *together = samples_of_one(3000), *first = samples_of_one(3000),
                *second = samples_of_one(1000);
     uint32_t other;
@@ -332,9 +321,8 @@ static void threads_and_processes_add_up(void **state)
 
 /* ---- arguments ---- */
 
-static void wrong_observations_are_refused(void **state)
+CASE(wrong_observations_are_refused)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(100);
     const fm_sample_watch watches[] = {
         {.thread = 1, .length = 1, .weight = 1, .armed = 1},
@@ -379,9 +367,8 @@ static fm_status try_estimate(const fm_samples *samples, fm_estimate_options opt
     return status;
 }
 
-static void wrong_options_are_refused(void **state)
+CASE(wrong_options_are_refused)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(100);
     /* Nothing was seen. */
     assert_int_equal(try_estimate(samples, (fm_estimate_options){0}), FM_E_ARGUMENT);
@@ -417,21 +404,4 @@ static void wrong_options_are_refused(void **state)
     assert_int_equal(fm_samples_set_references(samples, 0, 0, NULL), FM_OK);
     assert_int_equal(try_estimate(samples, (fm_estimate_options){0}), FM_E_ARGUMENT);
     fm_samples_destroy(samples);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_textbook_example),
-        cmocka_unit_test(random_observations),
-        cmocka_unit_test(a_burst_is_its_uses),
-        cmocka_unit_test(a_burst_at_the_end),
-        cmocka_unit_test(proportional_attribution_by_hand),
-        cmocka_unit_test(contexts_of_calls),
-        cmocka_unit_test(both_probabilities),
-        cmocka_unit_test(threads_and_processes_add_up),
-        cmocka_unit_test(wrong_observations_are_refused),
-        cmocka_unit_test(wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests_name("survival of samples", tests, NULL, NULL);
 }

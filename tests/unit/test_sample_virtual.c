@@ -3,13 +3,10 @@
  * test_sample_virtual.c - the virtual sampler: what it saw against what is in the trace, the paper's
  * listings, and whether the truth lies within the band.
  */
+#include "case.h"
+
 #include "model/sample_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +73,8 @@ static stream random_stream(size_t count, uint64_t blocks, uint64_t seed)
     return made;
 }
 
-static void watches_tell_the_truth(void **state)
+CASE(watches_tell_the_truth)
 {
-    (void)state;
     stream of = random_stream(20000, 3000, 1);
     for (unsigned registers = 1; registers <= 16; registers += 5)
         for (uint64_t period = 1; period < 100; period = period * 3 + 1) {
@@ -114,9 +110,8 @@ static void watches_tell_the_truth(void **state)
 }
 
 /* Every burst, counted anew from the stream. */
-static void bursts_tell_the_truth(void **state)
+CASE(bursts_tell_the_truth)
 {
-    (void)state;
     stream of = random_stream(30000, 2000, 7);
     fm_samples *samples = sample(
         &of,
@@ -194,9 +189,8 @@ static shares estimate_shares(const stream *of, const char *estimator, bool plai
 
 /* No watch of the second loop lasts as long as the array, so those of the first loop tell of the first half
  * of the run, and the second was never used again. In some runs all were replaced: then nobody knows. */
-static void listing_1(void **state)
+CASE(listing_1)
 {
-    (void)state;
     stream of = stream_of(2 * WORDS);
     for (uint32_t loop = 1; loop <= 2; loop++)
         for (uint64_t i = 0; i < WORDS; i++) put(&of, i, loop);
@@ -217,9 +211,8 @@ static void listing_1(void **state)
     stream_clear(&of);
 }
 
-static void listing_2(void **state)
+CASE(listing_2)
 {
-    (void)state;
     stream of = stream_of(4 * WORDS);
     for (uint32_t loop = 1; loop <= 2; loop++)
         for (uint64_t i = 0; i < WORDS; i++) put(&of, i, loop);
@@ -260,9 +253,8 @@ static fm_profile *exact_profile(const stream *of)
     return profile;
 }
 
-static void the_truth_is_within_the_band(void **state)
+CASE(the_truth_is_within_the_band)
 {
-    (void)state;
     unsigned points[2] = {0}, within[2] = {0};
     double width[2] = {0};
     for (uint64_t seed = 1; seed <= 12; seed++) {
@@ -302,9 +294,8 @@ static void the_truth_is_within_the_band(void **state)
     }
 }
 
-static void wrong_options_are_refused(void **state)
+CASE(wrong_options_are_refused)
 {
-    (void)state;
     const fm_virtual_sampler_options wrong[] = {
         {.period = UINT64_MAX},
         {.period = 10, .registers = 17},
@@ -327,17 +318,4 @@ static void wrong_options_are_refused(void **state)
     assert_int_equal(fm_samples_watches(samples), 0);
     fm_samples_destroy(samples);
     fm_virtual_sampler_destroy(sampler);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(watches_tell_the_truth),
-        cmocka_unit_test(bursts_tell_the_truth),
-        cmocka_unit_test(listing_1),
-        cmocka_unit_test(listing_2),
-        cmocka_unit_test(the_truth_is_within_the_band),
-        cmocka_unit_test(wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests_name("virtual sampler", tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
  * test_sample_windows.c - runs whose behaviour changes: loops of two sizes one after the other, and in two
  * threads, whose distances are known; and a run that is alike all along, which is not cut.
  */
+#include "case.h"
+
 #include "model/sample_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 
 #include "sample_builder.h"
@@ -63,9 +60,8 @@ static void check_two_loops(const fm_samples *samples)
     fm_estimate_destroy(estimate);
 }
 
-static void loops_of_two_sizes(void **state)
+CASE(loops_of_two_sizes)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(2 * EACH);
     put_loop(samples, 0, 0, SMALL, 1);
     put_loop(samples, 0, EACH, LARGE, 2);
@@ -73,9 +69,8 @@ static void loops_of_two_sizes(void **state)
     fm_samples_destroy(samples);
 }
 
-static void threads_that_do_not_do_the_same(void **state)
+CASE(threads_that_do_not_do_the_same)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(EACH);
     uint32_t other;
     assert_int_equal(fm_samples_add_thread(samples, EACH, &other, NULL), FM_OK);
@@ -88,9 +83,8 @@ static void threads_that_do_not_do_the_same(void **state)
 /* Data of the first quarter is used again in the last, at one time distance, and the two quarters between
  * touch 10 blocks and no others: the distance is what the first and the last quarter touch in between. Time
  * alone would not tell. */
-static void what_lies_between_counts(void **state)
+CASE(what_lies_between_counts)
 {
-    (void)state;
     fm_samples *samples = samples_of_one(4 * EACH);
     for (uint64_t i = 0; i < 4 * COUNT; i++) {
         const bool first = i < COUNT, last = i >= 3 * COUNT;
@@ -112,9 +106,8 @@ static void what_lies_between_counts(void **state)
 }
 
 /* Where a run is alike, windows are not believed by themselves: the estimate is that of the whole run. */
-static void a_run_that_is_alike_is_not_cut(void **state)
+CASE(a_run_that_is_alike_is_not_cut)
 {
-    (void)state;
     double off = 0;
     enum { RUNS = 20 };
     for (uint64_t seed = 1; seed <= RUNS; seed++) {
@@ -135,15 +128,4 @@ static void a_run_that_is_alike_is_not_cut(void **state)
         fm_samples_destroy(samples);
     }
     assert_true(off < 0.004); /* a share of a half of 400 is off by 0.02 */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_of_two_sizes),
-        cmocka_unit_test(threads_that_do_not_do_the_same),
-        cmocka_unit_test(what_lies_between_counts),
-        cmocka_unit_test(a_run_that_is_alike_is_not_cut),
-    };
-    return cmocka_run_group_tests_name("windows of samples", tests, NULL, NULL);
 }

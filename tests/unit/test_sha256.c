@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sha256.c - SHA-256 against the vectors of NIST (FIPS 180-4 examples, and those of the CAVP for bytes),
  * and pieces against the whole for every length around the ends of blocks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/sha256.h"
 
-static void vectors_of_nist(void **state)
+CASE(vectors_of_nist)
 {
-    (void)state;
     static const struct {
         const char *message, *sum;
     } vectors[] = {
@@ -33,9 +29,8 @@ static void vectors_of_nist(void **state)
     }
 }
 
-static void a_million_letters(void **state)
+CASE(a_million_letters)
 {
-    (void)state;
     fm_sha256 sum;
     char piece[1000], text[FM_SHA256_TEXT];
     memset(piece, 'a', sizeof piece);
@@ -45,9 +40,8 @@ static void a_million_letters(void **state)
     assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-static void pieces_are_the_whole(void **state)
+CASE(pieces_are_the_whole)
 {
-    (void)state;
     unsigned char bytes[200];
     char whole[FM_SHA256_TEXT], pieces[FM_SHA256_TEXT], before[FM_SHA256_TEXT] = "";
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 7 + 3);
@@ -64,14 +58,4 @@ static void pieces_are_the_whole(void **state)
             assert_string_equal(pieces, whole);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_of_nist),
-        cmocka_unit_test(a_million_letters),
-        cmocka_unit_test(pieces_are_the_whole),
-    };
-    return cmocka_run_group_tests_name("sha256", tests, NULL, NULL);
 }

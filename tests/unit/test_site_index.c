@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_site_index.c - code addresses to tags in order of appearance, and from tags to modules. The judge is a
  * search through all that was seen before. */
+#include "case.h"
+
 #include "trace/site_index.h"
 #include "trace/site_share.h"
 #include "unit/trace_helpers.h"
@@ -8,15 +10,14 @@
 #include <fathom/attribution.h>
 #include <pthread.h>
 
-static void order_of_appearance(void **state)
+CASE(order_of_appearance)
 {
-    (void)state;
     enum { COUNT = 20000, DIFFERENT = 700 };
     static uint64_t sites[COUNT], known[DIFFERENT];
     static uint32_t tags[COUNT];
     uint64_t seed = 1;
     for (size_t i = 0; i < COUNT; i++) {
-        uint64_t r = next_random(&seed) % DIFFERENT;
+        uint64_t r = random_from(&seed) % DIFFERENT;
         /* Extremes, neighbours, and addresses that fall on the same places of a small cache. */
         sites[i] = r == 0   ? 0
                    : r == 1 ? UINT64_MAX
@@ -41,9 +42,8 @@ static void order_of_appearance(void **state)
 }
 
 /* As many as there are tags, and one more. */
-static void too_many(void **state)
+CASE(too_many)
 {
-    (void)state;
     enum { PIECE = 65536 };
     if (test_stride() > 1) {
         print_message(
@@ -113,9 +113,8 @@ static void run_workers(shared_trace *trace)
 }
 
 /* The second time after some that the index knows already. Not settled, it is as it was. */
-static void shared(void **state)
+CASE(shared)
 {
-    (void)state;
     static shared_trace trace;
     static uint32_t wanted[SHARED];
     const uint64_t known[] = {7, 1U << 20, 9};
@@ -124,7 +123,7 @@ static void shared(void **state)
         fm_site_index *index, *judge;
         uint64_t seed = round + 1;
         /* New ones to the end, and many at the beginning. */
-        for (size_t i = 0; i < SHARED; i++) trace.sites[i] = next_random(&seed) % (1 + i / (1 + round % 4));
+        for (size_t i = 0; i < SHARED; i++) trace.sites[i] = random_from(&seed) % (1 + i / (1 + round % 4));
         assert_int_equal(fm_site_index_create(&index, NULL), FM_OK);
         assert_int_equal(fm_site_index_create(&judge, NULL), FM_OK);
         const size_t before = round % 2 ? 3 : 0;
@@ -154,9 +153,8 @@ static void shared(void **state)
     }
 }
 
-static void described(void **state)
+CASE(described)
 {
-    (void)state;
     const fm_trace_module modules[] = {
         {"/bin/program", "abcd", 0x1000, 0x2000, 0},
         {"/lib/large.so", NULL, 0x10000, 0x20000, 0xf000},
@@ -230,11 +228,4 @@ static void described(void **state)
     assert_int_equal(attribution->sites[4].address, 0x10000);
     fm_attribution_destroy(attribution);
     fm_site_index_destroy(index);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(order_of_appearance), cmocka_unit_test(too_many),
-                                       cmocka_unit_test(shared), cmocka_unit_test(described)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,13 @@
  * longer than the library's. Structs lie in blocks of the heap of just their size, so that the sanitizers see
  * what is read or written beyond them.
  */
+#include "case.h"
+
 #include "unit/trace_helpers.h"
 
 #include "base/sized.h"
-#include "cluster/cluster_work.h"
-#include "cluster/local_transport.h"
+#include "cluster/team.h"
+#include "cluster/transport.h"
 #include "collect/collection.h"
 
 #include <fathom/fathom.h>
@@ -27,9 +29,8 @@ static void *resized(const void *from, size_t from_size, size_t size, int fill)
 
 /* ---- the helpers ---- */
 
-static void every_size_is_copied_or_zeroed(void **state)
+CASE(every_size_is_copied_or_zeroed)
 {
-    (void)state;
     unsigned char own[16], given[32];
     for (size_t i = 0; i < sizeof given; i++) given[i] = (unsigned char)(i < sizeof own ? i + 1 : 0);
     for (size_t size = 0; size <= sizeof given; size++) {
@@ -44,9 +45,8 @@ static void every_size_is_copied_or_zeroed(void **state)
     for (size_t i = 0; i < sizeof own; i++) assert_int_equal(own[i], 0);
 }
 
-static void any_unknown_byte_is_refused(void **state)
+CASE(any_unknown_byte_is_refused)
 {
-    (void)state;
     unsigned char own[16], given[32] = {7};
     for (size_t i = 0; i < sizeof given; i++) {
         fm_error error;
@@ -211,9 +211,8 @@ static fm_status try_cluster_listener(const void *listener, size_t size, fm_erro
 }
 
 /* Without options ranks read as a reader without options does: it looks for a header, which is no key. */
-static void ranks_without_options_read_as_readers_do(void **state)
+CASE(ranks_without_options_read_as_readers_do)
 {
-    (void)state;
     static const char table[] = "key\n5\n7\n5\n";
     const char *name = in_directory("table.csv");
     write_file(name, table, sizeof table - 1);
@@ -272,9 +271,8 @@ static const struct call {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static void older_programs_are_understood(void **state)
+CASE(older_programs_are_understood)
 {
-    (void)state;
     for (size_t i = 0; i < CALLS; i++) {
         fm_error error = {0};
         void *older = resized(calls[i].options, calls[i].size, calls[i].least, 0);
@@ -284,9 +282,8 @@ static void older_programs_are_understood(void **state)
     }
 }
 
-static void newer_programs_that_want_nothing_new_are_served(void **state)
+CASE(newer_programs_that_want_nothing_new_are_served)
 {
-    (void)state;
     for (size_t i = 0; i < CALLS; i++) {
         fm_error error = {0};
         void *newer = resized(calls[i].options, calls[i].size, calls[i].size + MORE, 0);
@@ -296,9 +293,8 @@ static void newer_programs_that_want_nothing_new_are_served(void **state)
     }
 }
 
-static void newer_programs_that_want_more_are_told(void **state)
+CASE(newer_programs_that_want_more_are_told)
 {
-    (void)state;
     for (size_t i = 0; i < CALLS; i++) {
         fm_error error = {0};
         unsigned char *newer = resized(calls[i].options, calls[i].size, calls[i].size + MORE, 0);
@@ -327,9 +323,8 @@ static char *shown(const void *options, size_t size)
     return text;
 }
 
-static void views_do_what_they_know(void **state)
+CASE(views_do_what_they_know)
 {
-    (void)state;
     const fm_view_options options = {.width = 60, .unicode = true}, plain = {.width = 60};
     void *newer = resized(&options, sizeof options, sizeof options + MORE, 1);
     void *older = resized(&options, sizeof options, UNTIL(fm_view_options, width), 0);
@@ -399,9 +394,8 @@ static const struct question {
     {"next", ask_next, ANSWER(fm_collected, event, FM_COLLECTED_END)},
 };
 
-static void results_fit_into_what_the_program_has(void **state)
+CASE(results_fit_into_what_the_program_has)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         const struct question *question = &questions[i];
         const size_t sizes[] = {question->offset + question->bytes, question->size, question->size + MORE};
@@ -418,9 +412,8 @@ static void results_fit_into_what_the_program_has(void **state)
 }
 
 /* Results that are handed back: what the library does not know may hold anything. */
-static void results_are_taken_back(void **state)
+CASE(results_are_taken_back)
 {
-    (void)state;
     fm_error error;
     const fm_collected collected = {.process = 5};
     void *newer = resized(&collected, sizeof collected, sizeof collected + MORE, 1);
@@ -505,18 +498,4 @@ static int end(void **state)
     return remove_directory(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size_is_copied_or_zeroed),
-        cmocka_unit_test(any_unknown_byte_is_refused),
-        cmocka_unit_test(older_programs_are_understood),
-        cmocka_unit_test(newer_programs_that_want_nothing_new_are_served),
-        cmocka_unit_test(newer_programs_that_want_more_are_told),
-        cmocka_unit_test(ranks_without_options_read_as_readers_do),
-        cmocka_unit_test(views_do_what_they_know),
-        cmocka_unit_test(results_fit_into_what_the_program_has),
-        cmocka_unit_test(results_are_taken_back),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+CASES_WITH(begin, end);

@@ -4,19 +4,16 @@
  * quotients, and quotients of sums; sums of powers; pieces laid over each other; runs of values against
  * adding them one by one; what is counted of a region.
  */
-#include "static/counter/counted.h"
-#include "static/counter/counter.h"
-#include "static/counter/counter_overlay.h"
-#include "static/counter/counter_runs.h"
+#include "case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "static/counter/counter.h"
+#include "static/counter/counter_system.h"
+#include "static/counter/counter_values.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the headers above first
-#include <cmocka.h>
-
 static uint64_t random_state = 88172645463325252ULL;
 static int between(int least, int most)
 {
@@ -27,9 +24,8 @@ static int between(int least, int most)
 }
 
 /* 1^k + … + n^k */
-static void test_sums(void **state)
+CASE(test_sums)
 {
-    (void)state;
     for (unsigned power = 0; power <= 8; power++) {
         fm_poly x = {0}, first = {0}, last = {0}, term = {0};
         fm_line line = {{0}};
@@ -65,9 +61,8 @@ static void test_sums(void **state)
 enum { SIDE = 6 };
 
 /* x, y kept; u, v, w counted; all between 0 and SIDE; random conditions, some with a quotient. */
-static void test_random_sets(void **state)
+CASE(test_random_sets)
 {
-    (void)state;
     size_t counted = 0;
     const int rounds = getenv("FATHOM_TEST_STRIDE") ? 40 : 150; /* under a sanitizer */
     for (int round = 0; round < rounds; round++) {
@@ -137,9 +132,8 @@ static void test_random_sets(void **state)
  * of counted variables are split by the remainders of these; by others, which takes ten times as many
  * operations, or has no end.
  */
-static void test_quotients_of_sums(void **state)
+CASE(test_quotients_of_sums)
 {
-    (void)state;
     static const int64_t factors[][2] = {{3, 4}, {3, 2}};
     for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
         fm_isl_work work;
@@ -218,9 +212,8 @@ static void check_runs(const fm_value_cells *cells, uint64_t size, uint64_t cuts
     fm_runs_destroy(&runs);
 }
 
-static void test_runs(void **state)
+CASE(test_runs)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 3, 4, 5, 100, 256, 300, 499, 500, 7000};
     const fm_grouping grouping = {.bins = FM_BINS_LOG2, .edges = edges, .edge_count = 10};
     fm_value_cells cells;
@@ -242,9 +235,8 @@ static void test_runs(void **state)
     assert_false(fm_runs_create(&runs, (uint64_t)1 << 50, NULL));
 }
 
-static void test_counted(void **state)
+CASE(test_counted)
 {
-    (void)state;
     fm_static_counted counted = {0};
     uint64_t expected[10][8] = {{0}}, points = 0;
     for (int i = 0; i < 5000; i++) {
@@ -296,9 +288,8 @@ static fm_system square(fm_isl_work *work, int64_t least)
  * is not asked about what one look at the lines tells: within so few of its operations it cannot be asked
  * eighty times.
  */
-static void test_overlay(void **state)
+CASE(test_overlay)
 {
-    (void)state;
     fm_isl_work work;
     fm_isl_limits limits = {.operations = 4000};
     assert_int_equal(fm_isl_work_begin(&work, &limits, NULL), FM_OK);
@@ -333,9 +324,8 @@ static void test_overlay(void **state)
 }
 
 /* Seventy strips of 10, each with a quotient of its own: together more than a system has room for. */
-static void test_overlay_of_many_quotients(void **state)
+CASE(test_overlay_of_many_quotients)
 {
-    (void)state;
     enum { STRIPS = 70 };
     fm_isl_work work;
     assert_int_equal(fm_isl_work_begin(&work, &(fm_isl_limits){0}, NULL), FM_OK);
@@ -379,18 +369,4 @@ static void test_overlay_of_many_quotients(void **state)
     fm_pieces_clear(&overlaid);
     fm_system_clear(&whole);
     assert_int_equal(fm_isl_work_end(&work, NULL), FM_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_random_sets),
-        cmocka_unit_test(test_quotients_of_sums),
-        cmocka_unit_test(test_overlay),
-        cmocka_unit_test(test_overlay_of_many_quotients),
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,11 @@
  * test_static_counts.c - how often a region does something: numbers against the walk, formulas against
  * numbers, and closed forms worked by hand.
  */
+#include "case.h"
+
 #include "unit/static_samples.h"
 
 #include "static/counts/counts.h"
-#include "static/counts/formulas.h"
 
 #include <inttypes.h>
 
@@ -42,9 +43,8 @@ static void check_node(const fm_region_node *node, const uint64_t *by_tag, const
     }
 }
 
-static void numbers_are_those_of_the_walk(void **state)
+CASE(numbers_are_those_of_the_walk)
 {
-    (void)state;
     unsigned walked = 0;
     for (uint64_t seed = 1; seed <= 600; seed++) {
         sample_text *sample = calloc(1, sizeof *sample);
@@ -95,9 +95,8 @@ static size_t put_nest(char *text, unsigned level, unsigned depth)
     return used;
 }
 
-static void formulas_are_right_where_they_say(void **state)
+CASE(formulas_are_right_where_they_say)
 {
-    (void)state;
     unsigned found = 0, compared = 0;
     for (int round = 0; round < 1500; round++) {
         char text[2000] = "fathom-region 1\nparam n\nparam m\narray x of 8\n";
@@ -145,9 +144,8 @@ static void formulas_are_right_where_they_say(void **state)
     assert_true(found > 300 && compared > 5000);
 }
 
-static void texts(void **state)
+CASE(texts)
 {
-    (void)state;
     fm_region *region =
         parse("fathom-region 1\nfile 1 \"g.c\"\nparam n\nparam m = 3\narray A[n][n] of 8\narray C[n][n] of "
               "8\nfor i = 0 to n - 1 { for j = 0 to i { do @1:4 { store C[i][j] }\n"
@@ -178,9 +176,8 @@ static void texts(void **state)
 }
 
 /* The last two of loops that depend on each other take no steps, however often they run: guards cut them. */
-static void triangles_take_no_steps(void **state)
+CASE(triangles_take_no_steps)
 {
-    (void)state;
     fm_region *region = parse("fathom-region 1\nparam n = 3000000000\narray x of 8\n"
                               "for i = 0 to n - 1 { for j = 0 to i { do { store x } }\n"
                               "if i >= 1000 { for k = n - 1 downto i { do { store x } } }\n"
@@ -204,9 +201,8 @@ static void triangles_take_no_steps(void **state)
     fm_region_destroy(region);
 }
 
-static void what_has_no_formula(void **state)
+CASE(what_has_no_formula)
 {
-    (void)state;
     static const char *const bodies[] = {
         "for i = 0 to n - 1 { if i % 2 == 0 { do { store x } } }",
         "for i = 0 to min(n, 7) { do { store x } }",
@@ -244,16 +240,4 @@ static void what_has_no_formula(void **state)
               "do { store x } } }\n");
     assert_int_equal(fm_region_count(many, 0, &counts, NULL), FM_E_LIMIT);
     fm_region_destroy(many);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_those_of_the_walk),
-        cmocka_unit_test(formulas_are_right_where_they_say),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(triangles_take_no_steps),
-        cmocka_unit_test(what_has_no_formula),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

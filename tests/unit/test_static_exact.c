@@ -4,7 +4,9 @@
  * in the order of time, each block in a stack that is searched from the top. Histogram, pairs and single
  * points.
  */
-#include "static/counter/count_exact.h"
+#include "case.h"
+
+#include "static/counter/counter.h"
 #include "static/oracle/oracle.h"
 #include "static_samples.h"
 
@@ -126,9 +128,8 @@ static bool check_text(const char *text, uint64_t granularity, fm_layout layout,
 
 /* Of involved regions (nested quotients, remainders) some take long: isl's operations are limited, and what
  * is given up is given up. */
-static void test_random_regions(void **state)
+CASE(test_random_regions)
 {
-    (void)state;
     static const uint64_t granularities[] = {64, 8, 16, 128, 1, 4};
     const char *wanted = getenv("FATHOM_STATIC_REGIONS"); /* how many, and without a limit: by hand */
     uint64_t count = wanted ? strtoull(wanted, NULL, 10) : getenv("FATHOM_TEST_STRIDE") ? 50 : 300;
@@ -145,9 +146,8 @@ static void test_random_regions(void **state)
 
 #define BEGIN "fathom-region 1\nfile 1 \"k.c\"\n"
 
-static void test_single_regions(void **state)
+CASE(test_single_regions)
 {
-    (void)state;
     static const char *const texts[] = {
         BEGIN "param n = 11 array A[n][n] of 8 array B[n][n] of 8 array C[n][n] of 8 for i = 0 to n - 1 { "
               "for j = 0 to n - 1 { for k = 0 to n - 1 { do { load C[i][j] load A[i][k] load B[k][j] store "
@@ -173,9 +173,8 @@ static void test_single_regions(void **state)
 }
 
 /* Large ones, whose counts are known in closed form: a product of matrices, element by element. */
-static void test_large(void **state)
+CASE(test_large)
 {
-    (void)state;
     sample_lowered lowered;
     fm_static_counted counted;
     fm_error error;
@@ -254,9 +253,8 @@ static void check_against_oracle(const char *text, uint64_t granularity, const f
     sample_clear(&lowered);
 }
 
-static void test_against_oracle(void **state)
+CASE(test_against_oracle)
 {
-    (void)state;
     const fm_isl_limits limits = {.seconds = 120};
     check_against_oracle(
         BEGIN "param n = 704 array A[n][n] of 8 for i = 0 to n - 1 { for j = 0 to i - 1 { for k = 0 to j - "
@@ -273,9 +271,8 @@ static void test_against_oracle(void **state)
 
 /* Rows that are no whole blocks, of two columns at a time: pieces are overlaid for each remainder. The limit
  * of isl's operations is what all remainders at once would exceed several times. */
-static void test_odd_rows(void **state)
+CASE(test_odd_rows)
 {
-    (void)state;
     const fm_isl_limits limits = {.operations = 3000000};
     check_against_oracle(
         BEGIN
@@ -285,9 +282,8 @@ static void test_odd_rows(void **state)
 }
 
 /* What is too much is given up, in time and without leaks. */
-static void test_limits(void **state)
+CASE(test_limits)
 {
-    (void)state;
     static const char hostile[] = BEGIN "param n = 97 array A[][89] of 8 for i = 0 to n { for j = max(0, 3 * "
                                         "i - 100) to min(n, 2 * i + 31) { "
                                         "for k = floor(i + 2 * j, 3) to n step 3 { for l = mod(i, 5) to "
@@ -313,9 +309,8 @@ static void test_limits(void **state)
     sample_clear(&lowered);
 }
 
-static void test_nothing(void **state)
+CASE(test_nothing)
 {
-    (void)state;
     fm_reference_list none = {.granularity = 64};
     fm_static_counted counted;
     fm_error error;
@@ -324,15 +319,4 @@ static void test_nothing(void **state)
     fm_static_counted_clear(&counted);
     none.granularity = 0;
     assert_int_equal(fm_count_exactly(&none, NULL, 0, &counted, &error), FM_E_ARGUMENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_large),          cmocka_unit_test(test_against_oracle),
-        cmocka_unit_test(test_odd_rows),       cmocka_unit_test(test_single_regions),
-        cmocka_unit_test(test_random_regions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,9 @@
  * test_static_formula.c - values of formulas: random pieces with one and two variables, quotients, products,
  * conditions up to degree 2 and equalities. Judge: every point of a box, one by one, in 128 bits.
  */
+#include "case.h"
+
 #include "static/symbolic/formula.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,23 +181,20 @@ static void try_pieces(unsigned variables, int64_t box, unsigned rounds)
     assert_true(different > rounds / 4); /* the test is about something */
 }
 
-static void one_variable_is_summed_as_point_by_point(void **unused)
+CASE(one_variable_is_summed_as_point_by_point)
 {
-    (void)unused;
     try_pieces(1, 700, 3000);
     try_pieces(1, 40, 2000); /* few values: some are gone through */
 }
 
-static void two_variables_are_summed_as_point_by_point(void **unused)
+CASE(two_variables_are_summed_as_point_by_point)
 {
-    (void)unused;
     try_pieces(2, 60, 150);
 }
 
 /* Pieces that hold everywhere, as those of a constant, have no numbers, not even room for some. */
-static void pieces_without_conditions_are_joined(void **unused)
+CASE(pieces_without_conditions_are_joined)
 {
-    (void)unused;
     fm_formula formula = {.count = 2, .capacity = 2, .pieces = calloc(2, sizeof(fm_formula_piece))};
     assert_non_null(formula.pieces);
     for (size_t i = 0; i < 2; i++) {
@@ -218,14 +211,4 @@ static void pieces_without_conditions_are_joined(void **unused)
     assert_int_equal(fm_formula_value(&formula, parameters, &found), FM_FORMULA_OK);
     assert_true(found == 7);
     fm_formula_clear(&formula);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_variable_is_summed_as_point_by_point),
-        cmocka_unit_test(pieces_without_conditions_are_joined),
-        cmocka_unit_test(two_variables_are_summed_as_point_by_point),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,8 @@
  * programs: counts of operations, parameters, notes. Kernels are compared in tests/static.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +13,7 @@
 #include <unistd.h>
 
 #include "static/front/front.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 #include "unit/temporary_folder.h"
 
 /* The region's text of a source in free or fixed form, or NULL and the error. */
@@ -74,9 +71,8 @@ static void refused(const refusal *table, size_t count, bool fixed)
 #define LOOP SUB "do i = 1, n\n"
 #define END "end do\nend subroutine\n"
 
-static void what_is_not_affine_is_refused_with_its_line(void **state)
+CASE(what_is_not_affine_is_refused_with_its_line)
 {
-    (void)state;
     static const refusal table[] = {
         {LOOP "x(idx(i)) = 0\n" END, 7, "'idx(i)' is not affine: its value comes out of an array"},
         {LOOP "do j = 1, n\nx(i * j) = 0\nend do\n" END, 8, "not affine: the product of 'i' and 'j'"},
@@ -104,9 +100,8 @@ static void what_is_not_affine_is_refused_with_its_line(void **state)
     refused(table, sizeof table / sizeof *table, false);
 }
 
-static void constructs_that_are_not_followed_are_refused(void **state)
+CASE(constructs_that_are_not_followed_are_refused)
 {
-    (void)state;
     static const refusal table[] = {
         {LOOP "goto 10\n10 continue\n" END, 7, "go to is not followed"},
         {LOOP "if (i - 3) 10, 20, 10\n10 continue\n20 continue\n" END, 7, "an arithmetic if"},
@@ -170,9 +165,8 @@ static void constructs_that_are_not_followed_are_refused(void **state)
     refused(table, sizeof table / sizeof *table, false);
 }
 
-static void faults_of_the_source_are_named(void **state)
+CASE(faults_of_the_source_are_named)
 {
-    (void)state;
     static const refusal table[] = {
         {"", 0, "there is no statement in it"},
         {"! only a comment\n", 0, "there is no statement in it"},
@@ -234,9 +228,8 @@ static void has(const char *source, bool fixed, const fm_region_options *options
 }
 #define HAS(source, fixed, ...) has(source, fixed, NULL, (const char *const[]){__VA_ARGS__, NULL})
 
-static void operations_are_counted_by_kind(void **state)
+CASE(operations_are_counted_by_kind)
 {
-    (void)state;
     HAS(LOOP "x(i) = x(i) ** 2 + 3 * t / x(1) - 4\n" END, false, "do adds 2 multiplies 2 divides 1 @");
     HAS(LOOP "x(i) = sqrt(t) * exp(-x(i)) + 2.0 * 3.0\n" END, false, "do adds 2 multiplies 1 specials 2 @");
     HAS(LOOP "x(i) = merge(1.0d0, x(i), x(i) < t)\n" END, false, "do adds 1 @");
@@ -248,9 +241,8 @@ static void operations_are_counted_by_kind(void **state)
     HAS(LOOP "x(i) = x(i) ** 1.5d0 + x(i) ** n\n" END, false, "do adds 1 specials 2 @");
 }
 
-static void values_of_scalars_are_followed(void **state)
+CASE(values_of_scalars_are_followed)
 {
-    (void)state;
     HAS(SUB "k = n - 1\nj = 2 * k\ndo i = 1, k\nx(i) = j\n" END, false, "for i = 1 to n - 1 ", "!param k");
     HAS(SUB "if (m > 3) then\nk = 1\nelse\nx(k) = 0\nend if\nend\n", false, "param k", "store x[k]");
     HAS(SUB "k = 5\nif (m > 3) then\nx(k) = 0\nk = 1\nelse\nx(k) = 0\nend if\nend\n", false, "!store x[1]",
@@ -274,9 +266,8 @@ static void values_of_scalars_are_followed(void **state)
 }
 
 /* Components of a variable that a called procedure changes are not what they were in the next iteration. */
-static void components_are_forgotten(void **state)
+CASE(components_are_forgotten)
 {
-    (void)state;
     static const refusal table[] = {
         {GRID "subroutine s(x, n)\nreal :: x(n)\ndo i = 1, n\nx(w%nx) = 0\ncall grow\nend "
               "do\nend\nsubroutine grow\nw%nx = w%nx + 1\nend\nend\n",
@@ -303,9 +294,8 @@ static void components_are_forgotten(void **state)
         false, &(fm_region_options){.function = "s"}, (const char *const[]){"array y[n]", "!y.2", NULL});
 }
 
-static void shapes_are_understood(void **state)
+CASE(shapes_are_understood)
 {
-    (void)state;
     HAS("subroutine s(x, n)\nreal :: x(:, :)\ndo i = 1, n\nx(i, 2) = 0\n" END, false, "param x.size1",
         "!param x.size2", "array x[x.size1][] of 4",
         "note \"the array 'x' of unknown shape is taken as contiguous");
@@ -329,9 +319,8 @@ static void shapes_are_understood(void **state)
         true, "array x[n] of 8", "@1:4:17");
 }
 
-static void options_are_kept(void **state)
+CASE(options_are_kept)
 {
-    (void)state;
     fm_error error;
     const char *const assumptions[] = {"if at 7 holds", NULL}, *const unused[] = {"if at 70 holds", NULL},
                       *const wrong[] = {"it rains", NULL};
@@ -356,6 +345,11 @@ static void options_are_kept(void **state)
     has(LOOP "x(idx(i)) = 0\n" END, false, &options,
         (const char *const[]){"load idx[i]", "store x[i]",
                               "permutation of 1..n, in an order that is not known", NULL});
+    options.assumptions = (const char *const[]){"IDX is permutation of 0..n", NULL};
+    has(LOOP "x(idx(i)) = 0\n" END, false, &options, (const char *const[]){"load idx[i]", "store x[i]", NULL});
+    options.assumptions = (const char *const[]){"x is matrix[n][n]", NULL};
+    assert_null(read_source(LOOP "x(i) = 0\n" END, false, &options, &error));
+    assert_string_equal(error.reason, "the assumption 'x is matrix[n][n]' is about nothing in the region");
     options.assumptions = (const char *const[]){"idx is identity", NULL};
     has(LOOP "x(idx(i) + 1) = a(idx(idx(1)), 2)\n" END, false, &options,
         (const char *const[]){"load idx[1] @1:7:23", "load idx[1] @1:7:19", "load a[1][2]",
@@ -389,9 +383,8 @@ static void options_are_kept(void **state)
 }
 
 /* Statements and declarations out of other files, which may include others; a file that includes itself. */
-static void includes_are_followed(void **state)
+CASE(includes_are_followed)
 {
-    (void)state;
     char *text;
     size_t size;
     fm_error error;
@@ -413,18 +406,4 @@ static void includes_are_followed(void **state)
         false, "file 2 \"kernel.F90\"", "array x[n] of 4 low 1 @2:11:9", "for i = 1 to n @3:20:1", "@3:21:1");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_affine_is_refused_with_its_line),
-        cmocka_unit_test(constructs_that_are_not_followed_are_refused),
-        cmocka_unit_test(faults_of_the_source_are_named),
-        cmocka_unit_test(operations_are_counted_by_kind),
-        cmocka_unit_test(values_of_scalars_are_followed),
-        cmocka_unit_test(components_are_forgotten),
-        cmocka_unit_test(shapes_are_understood),
-        cmocka_unit_test(options_are_kept),
-        cmocka_unit_test(includes_are_followed),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

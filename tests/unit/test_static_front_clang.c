@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front end for C and C++ as the library sees it: a module that is not there, broken, or of another time;
  * and a region that comes from it (tests/static has the sources that it must understand). */
+#include "case.h"
+
 #include "base/clock.h"
 #include "static/front/front.h"
 #include "static/front/front_child.h"
 #include "static/front/front_clang.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 #include "unit/build_parts.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +19,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/fathom-front-XXXXXX", module[64], source[64];
 
@@ -57,12 +54,11 @@ static int finish(void **state)
     return rmdir(folder);
 }
 
-static void test_missing(void **state)
+CASE(test_missing)
 {
     fm_error error;
     char *text;
     size_t size;
-    (void)state;
     setenv("FATHOM_PARTS", folder, 1);
     assert_int_equal(read_source(&error, &text, &size), FM_E_UNSUPPORTED);
     assert_null(text);
@@ -70,12 +66,11 @@ static void test_missing(void **state)
     assert_string_equal(error.reason, "there is no module for C and C++ here");
 }
 
-static void test_broken(void **state)
+CASE(test_broken)
 {
     fm_error error;
     char *text;
     size_t size;
-    (void)state;
     write_file(module, "nothing");
     setenv("FATHOM_PARTS", folder, 1);
     assert_int_equal(read_source(&error, &text, &size), FM_E_UNSUPPORTED);
@@ -84,13 +79,12 @@ static void test_broken(void **state)
     unlink(module);
 }
 
-static void test_region(void **state)
+CASE(test_region)
 {
     fm_error error;
     char *text;
     size_t size;
     fm_region *region;
-    (void)state;
     if (!use_build_parts(FM_CLANG_FILE)) {
         printf("SKIP: this build has no front end for C and C++ (libclang)\n");
         skip();
@@ -177,9 +171,8 @@ static void nothing_is_left(void)
     assert_int_equal(errno, ECHILD);
 }
 
-static void test_limits(void **state)
+CASE(test_limits)
 {
-    (void)state;
     const fm_clang_request request = {.path = "a.c"};
     const fm_front_limits short_time = {0.2, UINT64_C(1) << 40}, little = {60, 64 << 20};
     fm_clang_module front = {FM_CLANG_INTERFACE, waits};
@@ -204,9 +197,8 @@ static void test_limits(void **state)
     nothing_is_left();
 }
 
-static void test_limits_chosen(void **state)
+CASE(test_limits_chosen)
 {
-    (void)state;
     const fm_front_limits usual = fm_front_limits_choose(0, 0), given = fm_front_limits_choose(7, 9);
     assert_true(usual.seconds == 60);
     assert_true(usual.bytes > 0 && usual.bytes <= UINT64_C(4) << 30);
@@ -214,9 +206,8 @@ static void test_limits_chosen(void **state)
     assert_int_equal(given.bytes, 9);
 }
 
-static void test_child(void **state)
+CASE(test_child)
 {
-    (void)state;
     const fm_front_limits usual = fm_front_limits_choose(0, 0);
     const fm_clang_request request = {.path = "a.c"};
     fm_clang_module front = {FM_CLANG_INTERFACE, dies};
@@ -242,11 +233,4 @@ static void test_child(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_child),   cmocka_unit_test(test_limits), cmocka_unit_test(test_limits_chosen),
-        cmocka_unit_test(test_missing), cmocka_unit_test(test_broken), cmocka_unit_test(test_region),
-    };
-    return cmocka_run_group_tests(tests, begin, finish);
-}
+CASES_WITH(begin, finish);

@@ -3,6 +3,8 @@
  * test_static_lower.c - regions as polyhedra: the points of all references, in the order of time, touch what
  * the walk over the region touches, block for block.
  */
+#include "case.h"
+
 #include "static_samples.h"
 
 typedef struct touch {
@@ -63,9 +65,8 @@ static size_t check_region(const char *text, uint64_t granularity, fm_layout lay
     return count;
 }
 
-static void test_random_regions(void **state)
+CASE(test_random_regions)
 {
-    (void)state;
     static const uint64_t granularities[] = {64, 1, 8, 16, 4};
     sample_text text;
     size_t points = 0, filled = 0;
@@ -82,9 +83,8 @@ static void test_random_regions(void **state)
 
 #define BEGIN "fathom-region 1\nfile 1 \"k.c\"\n"
 
-static void test_single_regions(void **state)
+CASE(test_single_regions)
 {
-    (void)state;
     static const char *const texts[] = {
         /* triangular, tiled, descending, by steps */
         BEGIN "param n = 13 array A[n][n] of 8 for i = 0 to n - 1 { for j = 0 to i { do { load A[i][j] store "
@@ -139,9 +139,8 @@ static void refuse(const char *text, fm_status expected, uint64_t line, const ch
     fm_region_destroy(region);
 }
 
-static void test_refused(void **state)
+CASE(test_refused)
 {
-    (void)state;
     refuse(BEGIN "array A[10] of 8 for i = 0 to 10 { do { load A[i] @1:5 \"A[i]\" } }", FM_E_ARGUMENT, 5,
            "A[i] touches element A[10] outside the array: its byte 87, and the array has 80 bytes");
     refuse(BEGIN "array A[10] of 8 for i = 0 to 9 { do { load A[2 * i - 3] @1:6 \"A[2*i-3]\" } }",
@@ -154,9 +153,8 @@ static void test_refused(void **state)
 }
 
 /* Too much of something: refused, and soon. */
-static void test_limits(void **state)
+CASE(test_limits)
 {
-    (void)state;
     char text[4096];
     size_t used = (size_t)sprintf(text, "%s", BEGIN "array A[] of 8 ");
     for (int i = 0; i < 17; i++) used += (size_t)sprintf(text + used, "for v%d = 0 to 1 @1:%d { ", i, i + 1);
@@ -175,9 +173,8 @@ static void test_limits(void **state)
 }
 
 /* Rows only just inside: the exact end counts, not that of the box around the points. */
-static void test_exact_ends(void **state)
+CASE(test_exact_ends)
 {
-    (void)state;
     check_region(BEGIN "array A[10] of 8 for i = 0 to 9 { for j = 0 to 9 - i { do { load A[i + j] } } }", 64,
                  FM_LAYOUT_CONTIGUOUS);
     check_region(
@@ -185,14 +182,4 @@ static void test_exact_ends(void **state)
         "array A[10] of 8 for i = 0 to 30 { for j = 0 to 30 { if 3 * i + 2 * j == 9 { do { load A[3 * i "
         "+ j] } } } }",
         64, FM_LAYOUT_CONTIGUOUS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single_regions), cmocka_unit_test(test_exact_ends),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_random_regions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  * test_static_oracle.c - previous access and distance of single accesses against a list: all points of random
  * regions in the order of time, and a stack of blocks that is searched from the top (static_samples.h).
  */
+#include "case.h"
+
 #include "static/oracle/oracle.h"
 #include "static_samples.h"
 
@@ -50,9 +52,8 @@ static void check_text(const char *text, uint64_t granularity, uint64_t sets, si
     sample_clear(&lowered);
 }
 
-static void test_random_regions(void **state)
+CASE(test_random_regions)
 {
-    (void)state;
     static const uint64_t granularities[] = {64, 8, 1, 16, 128, 4}, sets[] = {0, 0, 0, 4, 3};
     sample_text text;
     size_t asked = 0;
@@ -66,9 +67,8 @@ static void test_random_regions(void **state)
 
 #define BEGIN "fathom-region 1\nfile 1 \"k.c\"\n"
 
-static void test_single_regions(void **state)
+CASE(test_single_regions)
 {
-    (void)state;
     static const char *const texts[] = {
         /* products of matrices, a stencil with time steps, a triangular solver */
         BEGIN
@@ -97,13 +97,4 @@ static void test_single_regions(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (uint64_t granularity = 8; granularity <= 128; granularity *= 4)
             for (uint64_t sets = 0; sets <= 4; sets += 4) check_text(texts[i], granularity, sets, &asked);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single_regions),
-        cmocka_unit_test(test_random_regions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,9 @@
  * test_static_points.c - counts of points and the n-th point, against all points of random regions and
  * against formulas.
  */
-#include "static/polyhedra/points.h"
+#include "case.h"
+
+#include "static/polyhedra/polyhedra.h"
 #include "static_samples.h"
 
 /* The points of one reference, in the order of time, are those of ranks 0, 1, … */
@@ -40,9 +42,8 @@ static void check_text(const char *text, uint64_t granularity)
     sample_clear(&lowered);
 }
 
-static void test_random_regions(void **state)
+CASE(test_random_regions)
 {
-    (void)state;
     static const uint64_t granularities[] = {64, 8, 16, 1};
     sample_text text;
     for (uint64_t seed = 0; seed < 600; seed++) {
@@ -54,9 +55,8 @@ static void test_random_regions(void **state)
 #define BEGIN "fathom-region 1\n"
 
 /* Large enough that sums are in closed form, small enough to be enumerated. */
-static void test_closed_forms(void **state)
+CASE(test_closed_forms)
 {
-    (void)state;
     static const char *const texts[] = {
         BEGIN "array A[] of 8 for i = 0 to 40 { for j = 0 to i { for k = j to i { do { load A[k] } } } }",
         BEGIN "array A[] of 24 for i = 0 to 40 { for j = 3 to 2 * i { do { load A[5 * i + j] } } }",
@@ -93,9 +93,8 @@ static void check_count(const char *text, uint64_t expected)
     sample_clear(&lowered);
 }
 
-static void test_large(void **state)
+CASE(test_large)
 {
-    (void)state;
     const uint64_t n = 100000;
     check_count(
         BEGIN "array A[] of 8 for i = 1 to 100000 { for j = 1 to i { for k = 1 to j { do { load A[k] } } } }",
@@ -110,9 +109,8 @@ static void test_large(void **state)
                 UINT64_C(9000000000000000000));
 }
 
-static void test_refused(void **state)
+CASE(test_refused)
 {
-    (void)state;
     sample_lowered lowered;
     fm_points *points;
     fm_error error;
@@ -136,23 +134,12 @@ static void test_refused(void **state)
     sample_clear(&lowered);
 }
 
-static void test_random_numbers(void **state)
+CASE(test_random_numbers)
 {
-    (void)state;
     fm_static_random random = {1};
     int seen[7] = {0};
     for (int i = 0; i < 70000; i++) seen[fm_static_random_below(&random, 7)]++;
     double chi = 0;
     for (int i = 0; i < 7; i++) chi += (seen[i] - 10000.0) * (seen[i] - 10000.0) / 10000;
     assert_true(chi < 30); /* 6 degrees of freedom: beyond it once in 25,000 */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_regions), cmocka_unit_test(test_closed_forms),
-        cmocka_unit_test(test_large),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_random_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_static_quick.c - what is told of systems without isl (counter_quick.h) against going through all
+ * test_static_quick.c - what is told of systems without isl (counter_system.h) against going through all
  * points: random conditions, equalities and quotients. "Empty" is without points, a point fulfils everything,
  * and where no equality is hidden, points differ in as many directions as the system's own equalities leave.
  */
-#include "static/counter/counter_quick.h"
+#include "case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "static/counter/counter_system.h"
+
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the headers above first
-#include <cmocka.h>
-
 enum { VARIABLES = 3, COLUMNS = VARIABLES + 1, SIDE = 6, ROUNDS = 3000 };
 
 static uint64_t random_state = 88172645463325252ULL;
@@ -101,9 +99,8 @@ static unsigned independent_equalities(const fm_system *system)
     return rank;
 }
 
-static void test_random_systems(void **state)
+CASE(test_random_systems)
 {
-    (void)state;
     size_t answers[FM_QUICK_FULL + 1] = {0}, empty = 0;
     for (int round = 0; round < ROUNDS; round++) {
         fm_isl_work work;
@@ -137,9 +134,8 @@ static void test_random_systems(void **state)
 }
 
 /* Numbers that could become too large, and ranges without an end, are not known. */
-static void test_limits(void **state)
+CASE(test_limits)
 {
-    (void)state;
     fm_isl_work work;
     assert_int_equal(fm_isl_work_begin(&work, &(fm_isl_limits){0}, NULL), FM_OK);
     fm_system system = {.kept = 2};
@@ -153,13 +149,4 @@ static void test_limits(void **state)
     assert_int_equal(fm_system_quick(&system, NULL, true, NULL), FM_QUICK_EMPTY);
     fm_system_clear(&system);
     assert_int_equal(fm_isl_work_end(&work, NULL), FM_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_systems),
-        cmocka_unit_test(test_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

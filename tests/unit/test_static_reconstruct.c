@@ -3,7 +3,9 @@
  * test_static_reconstruct.c - reconstructed reuses equal those of a list, distance by distance and pair by
  * pair.
  */
-#include "static/polyhedra/points.h"
+#include "case.h"
+
+#include "static/polyhedra/polyhedra.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static_samples.h"
 
@@ -58,9 +60,8 @@ static void check_text(const char *text, uint64_t granularity, uint64_t sets, ui
     sample_clear(&lowered);
 }
 
-static void test_random_regions(void **state)
+CASE(test_random_regions)
 {
-    (void)state;
     static const uint64_t granularities[] = {64, 8, 16, 1}, sets[] = {0, 0, 2};
     sample_text text;
     uint64_t asked = 0, accesses = 0;
@@ -74,9 +75,8 @@ static void test_random_regions(void **state)
 
 /* Loops that are long enough for runs. Random strides meet in places that nobody foresees: here every access
  * is checked, so that what is given is right; few are refused. */
-static void test_long_regions(void **state)
+CASE(test_long_regions)
 {
-    (void)state;
     sample_text text;
     uint64_t asked = 0, accesses = 0;
     const uint64_t end = getenv("FATHOM_TEST_STRIDE") ? 1020 : 1100; /* under a sanitizer */
@@ -90,9 +90,8 @@ static void test_long_regions(void **state)
 #define BEGIN "fathom-region 1\n"
 
 /* Long enough for runs at every level. */
-static void test_kernels(void **state)
+CASE(test_kernels)
 {
-    (void)state;
     static const char *const texts[] = {
         BEGIN "param n = 60 array A[n][n] of 8 array x[n] of 8 array y[n] of 8 for i = 0 to n - 1 { for j = "
               "0 to n - 1 { "
@@ -120,9 +119,8 @@ static void test_kernels(void **state)
     print_message("asked %llu of %llu accesses\n", (unsigned long long)asked, (unsigned long long)accesses);
 }
 
-static void test_given_up(void **state)
+CASE(test_given_up)
 {
-    (void)state;
     sample_lowered lowered;
     fm_reconstructed made;
     fm_error error;
@@ -142,15 +140,4 @@ static void test_given_up(void **state)
     assert_int_equal(fm_reconstruct(&made, &lowered.list, &options, &error), FM_E_LIMIT);
     assert_non_null(strstr(error.reason, "bytes"));
     sample_clear(&lowered);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_random_regions),
-        cmocka_unit_test(test_long_regions),
-        cmocka_unit_test(test_given_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,14 @@
  * test_static_region.c - regions from text and back, where their arrays lie, and the walk: against addresses
  * that the same loops, written in C, compute.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+#include "random.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "static/region/placement.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 static fm_region *parse(const char *text)
 {
@@ -91,9 +88,8 @@ static const char matrices[] =
           "  do adds 1 multiplies 2 @1:7 { load A[i][j] @1:7:4 \"A[i][j]\" load x[j] store s }\n"
           "} }\n";
 
-static void loops(void **state)
+CASE(loops)
 {
-    (void)state;
     for (int layout = 0; layout < 2; layout++) {
         seen *all = walk_as(matrices, 64, (fm_layout)layout);
         int64_t row = layout ? 64 : 56, base_a = 65536, base_x = (base_a + 13 * row + 63) / 64 * 64;
@@ -110,9 +106,8 @@ static void loops(void **state)
     }
 }
 
-static void every_kind_of_loop_and_guard(void **state)
+CASE(every_kind_of_loop_and_guard)
 {
-    (void)state;
     seen *all = walk_as(
         BEGIN "array A[200] of 1\narray p[50] of 24\n"
               "for i = 20 downto 0 step 3 {\n"
@@ -138,9 +133,8 @@ static void every_kind_of_loop_and_guard(void **state)
     free(all);
 }
 
-static void layouts(void **state)
+CASE(layouts)
 {
-    (void)state;
     /* Column-major with smallest subscripts, an offset, a pointer whose length nobody knows. */
     seen *all = walk_as(BEGIN "param n = 5\narray F[n][3] of 8 column-major low 1 -1\n"
                               "array B[10] of 8 align 4096 offset 24\narray q[] of 8\narray r[][4] of 2\n"
@@ -174,9 +168,8 @@ static char *written(const fm_region *region)
     return text;
 }
 
-static void text_and_back(void **state)
+CASE(text_and_back)
 {
-    (void)state;
     static const char *const texts[] = {
         matrices,
         BEGIN
@@ -204,9 +197,8 @@ static void text_and_back(void **state)
     }
 }
 
-static void questions(void **state)
+CASE(questions)
 {
-    (void)state;
     fm_region *region = parse(matrices);
     const char *file;
     uint32_t first, last;
@@ -230,9 +222,8 @@ static void questions(void **state)
     fm_region_destroy(region);
 }
 
-static void what_is_no_region(void **state)
+CASE(what_is_no_region)
 {
-    (void)state;
     refuse("", FM_E_FORMAT, 0, "no region");
     refuse("int main", FM_E_FORMAT, 0, "no region");
     refuse("fathom-region 2", FM_E_UNSUPPORTED, 0, "version 2");
@@ -275,9 +266,8 @@ static void what_is_no_region(void **state)
     refuse(loops_inside, FM_E_FORMAT, 2, "loops inside");
 }
 
-static void what_cannot_be_walked(void **state)
+CASE(what_cannot_be_walked)
 {
-    (void)state;
     static const struct {
         const char *text;
         fm_status status;
@@ -314,15 +304,6 @@ static void what_cannot_be_walked(void **state)
 }
 
 /* Ranges hold every value, on random expressions. */
-static uint64_t seed = 88172645463325252ULL;
-static uint64_t random_below(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed % below;
-}
-
 static const fm_expr *random_expression(fm_arena *arena, unsigned depth)
 {
     if (depth == 0 || random_below(5) == 0)
@@ -339,9 +320,8 @@ static const fm_expr *random_expression(fm_arena *arena, unsigned depth)
                                   : random_expression(arena, depth - 1));
 }
 
-static void ranges_hold_every_value(void **state)
+CASE(ranges_hold_every_value)
 {
-    (void)state;
     for (int n = 0; n < 3000; n++) {
         fm_arena *arena = fm_arena_create();
         const fm_expr *expression = random_expression(arena, 4);
@@ -361,19 +341,4 @@ static void ranges_hold_every_value(void **state)
             }
         fm_arena_destroy(arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops),
-        cmocka_unit_test(every_kind_of_loop_and_guard),
-        cmocka_unit_test(layouts),
-        cmocka_unit_test(text_and_back),
-        cmocka_unit_test(questions),
-        cmocka_unit_test(what_is_no_region),
-        cmocka_unit_test(what_cannot_be_walked),
-        cmocka_unit_test(ranges_hold_every_value),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

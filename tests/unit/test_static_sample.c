@@ -3,8 +3,10 @@
  * test_static_sample.c - sampled reuses: exact where every access is drawn, and within the band in at least
  * 95 of 100 repetitions where not; against distances by a list.
  */
-#include "static/oracle/oracle_sample.h"
-#include "static/polyhedra/points.h"
+#include "case.h"
+
+#include "static/oracle/oracle.h"
+#include "static/polyhedra/polyhedra.h"
 #include "static_samples.h"
 
 typedef struct truth {
@@ -54,9 +56,8 @@ static void check_sums(const fm_reuses *reuses, const truth *right)
 }
 
 /* Every access is drawn: all of it is exact, pairs too. */
-static void test_everything(void **state)
+CASE(test_everything)
 {
-    (void)state;
     sample_text text;
     for (uint64_t seed = 0; seed < 100; seed++) {
         truth right;
@@ -101,9 +102,8 @@ static double largest_error(const fm_reuses *sampled, const fm_reuses *right, do
 
 #define BEGIN "fathom-region 1\n"
 
-static void test_band(void **state)
+CASE(test_band)
 {
-    (void)state;
     static const char *const texts[] = {
         BEGIN "param n = 14 array A[n][n] of 8 array B[n][n] of 8 array C[n][n] of 8 for i = 0 to n - 1 { "
               "for j = 0 to n - "
@@ -142,9 +142,8 @@ static void test_band(void **state)
 }
 
 /* Each access is drawn equally often, wherever the cuts are. */
-static void test_no_bias(void **state)
+CASE(test_no_bias)
 {
-    (void)state;
     truth right;
     fm_error error;
     find_truth(&right,
@@ -165,9 +164,8 @@ static void test_no_bias(void **state)
     forget_truth(&right);
 }
 
-static void test_given_up(void **state)
+CASE(test_given_up)
 {
-    (void)state;
     truth right;
     fm_error error;
     fm_sampled_reuses sampled;
@@ -182,15 +180,4 @@ static void test_given_up(void **state)
     assert_true(sampled.exact && sampled.reuses.accesses == 0 && sampled.reuses.count == 0);
     fm_sampled_reuses_clear(&sampled);
     forget_truth(&right);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything),
-        cmocka_unit_test(test_band),
-        cmocka_unit_test(test_no_bias),
-        cmocka_unit_test(test_given_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * how many others of its set were used since it was used itself? Regions are random; then conflicts that can
  * be told by hand.
  */
+#include "case.h"
+
 #include "static_samples.h"
 
 #include <inttypes.h>
@@ -59,9 +61,8 @@ static fm_region *parse(const char *text)
     return region;
 }
 
-static void random_regions(void **state)
+CASE(random_regions)
 {
-    (void)state;
     static const uint64_t shapes[][2] = {{1, 4}, {2, 1}, {4, 2}, {3, 2}, {8, 1}, {5, 3}};
     static const char *const methods[] = {NULL, "walk", "sample", "reconstruct"};
     static const uint64_t granularities[] = {64, 8, 16};
@@ -101,9 +102,8 @@ static void random_regions(void **state)
 }
 
 /* A column of n rows, each a multiple of the cache's way apart: one set for all. */
-static void conflicts(void **state)
+CASE(conflicts)
 {
-    (void)state;
     fm_region *region = parse("fathom-region 1\nparam n = 12\narray A[n][512] of 8\n"
                               "for t = 0 to 9 { for i = 0 to n - 1 { do { load A[i][0] } } }\n");
     fm_set_misses caches[] = {
@@ -130,9 +130,8 @@ static void conflicts(void **state)
 }
 
 /* So large that it cannot be walked: two arrays whose blocks meet in a direct-mapped cache, or do not. */
-static void large_regions(void **state)
+CASE(large_regions)
 {
-    (void)state;
     char text[400];
     for (int apart = 0; apart < 2; apart++) {
         snprintf(text, sizeof text,
@@ -161,9 +160,8 @@ static void large_regions(void **state)
     }
 }
 
-static void wrong_caches(void **state)
+CASE(wrong_caches)
 {
-    (void)state;
     fm_region *region = parse("fathom-region 1\narray A[9] of 8\nfor i = 0 to 8 { do { load A[i] } }\n");
     fm_error error;
     const fm_static_options options = {.granularity = 64}, odd = {.granularity = 48},
@@ -183,15 +181,4 @@ static void wrong_caches(void **state)
                      FM_OK); /* worked out otherwise */
     assert_int_equal(cache.misses, 2);
     fm_region_destroy(region);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_regions),
-        cmocka_unit_test(conflicts),
-        cmocka_unit_test(large_regions),
-        cmocka_unit_test(wrong_caches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,15 @@
  * loops one after the other, each block in a stack that is searched from the top. What formulas are right
  * for, and what is refused.
  */
-#include "static/region/region_text.h"
+#include "case.h"
+#include "random.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "static/region/region.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the headers above first
-#include <cmocka.h>
-
 enum { MOST = 4096, SIZES = 3 };
 static const uint64_t sizes[SIZES] = {64, 8 * 64, 1 << 20};
 
@@ -84,18 +83,9 @@ static void compare(const fm_symbolic *symbolic, const char *text, fm_layout lay
 
 /* ---- random loops ---- */
 
-static uint64_t state = 88172645463325252ULL;
-static unsigned below(unsigned limit)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (unsigned)((state >> 11) % limit);
-}
-
 static const char *one_of(const char *const *words, unsigned count)
 {
-    return words[below(count)];
+    return words[(unsigned)random_below(count)];
 }
 
 static void random_text(char *text, size_t room)
@@ -119,9 +109,8 @@ static void random_text(char *text, size_t room)
     fclose(out);
 }
 
-static void test_random_loops(void **unused)
+CASE(test_random_loops)
 {
-    (void)unused;
     for (int round = 0; round < 5; round++) {
         char text[2048];
         const fm_layout layout = round % 3 == 2 ? FM_LAYOUT_ALIGNED : FM_LAYOUT_CONTIGUOUS;
@@ -146,9 +135,8 @@ static void test_random_loops(void **unused)
 }
 
 /* Formulas of the literature: a matrix product, row by row of the result. */
-static void test_closed_forms(void **unused)
+CASE(test_closed_forms)
 {
-    (void)unused;
     const char text[] =
         "fathom-region 1 param n array A[n][n] of 8 array B[n][n] of 8 array C[n][n] of 8\n"
         "for i = 0 to n - 1 { for k = 0 to n - 1 { for j = 0 to n - 1 {"
@@ -181,9 +169,8 @@ static void test_closed_forms(void **unused)
     fm_region_destroy(region);
 }
 
-static void test_refused(void **unused)
+CASE(test_refused)
 {
-    (void)unused;
     static const char *const texts[] = {
         "fathom-region 1 param n array A[n][n] of 24 for i = 0 to n - 1 { do { load A[i][i] } }",
         "fathom-region 1 param n array A[n] of 8 for i = 0 to n { do { load A[i] } }",
@@ -205,14 +192,4 @@ static void test_refused(void **unused)
     fm_error error;
     assert_int_equal(fm_region_symbolic(region, &options, &symbolic, &error), FM_E_ARGUMENT);
     fm_region_destroy(region);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_loops),
-        cmocka_unit_test(test_closed_forms),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,9 @@
  * has the same executions, and it is legal if and only if all accesses that depend on each other keep their
  * order (of scalars: every load gets its value from the same store).
  */
-#include "static/change/copy.h"
+#include "case.h"
+
+#include "static/region/region.h"
 #include "static/change/transform.h"
 #include "static_samples.h"
 
@@ -368,9 +370,8 @@ static void try_changes(const char *text, unsigned counts[3], uint64_t seed)
     fm_region_destroy(region);
 }
 
-static void test_random_nests(void **state)
+CASE(test_random_nests)
 {
-    (void)state;
     unsigned counts[3] = {0};
     sample_text sample;
     const char *more = getenv("FATHOM_TEST_NESTS"); /* these are few, for every day */
@@ -411,9 +412,8 @@ static const char backwards[] = "fathom-region 1 file 1 \"b.c\" array A[20] of 8
                                 "for i = 0 to 18 @1:1 { do @1:2 { store A[i] \"A[i]\" } }\n"
                                 "for i = 0 to 18 @1:4 { do @1:5 { load A[i + 1] \"A[i+1]\" store B[i] } }";
 
-static void test_by_hand(void **state)
+CASE(test_by_hand)
 {
-    (void)state;
     expect(column_sum, "interchange:j,i", FM_OK, NULL);
     expect(
         recurrence, "interchange:i,j", FM_E_UNSUPPORTED,
@@ -479,9 +479,8 @@ static void test_by_hand(void **state)
     }
 }
 
-static void test_wrong_texts(void **state)
+CASE(test_wrong_texts)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         "swap:i,j",
@@ -526,9 +525,8 @@ static void test_wrong_texts(void **state)
 }
 
 /* What takes too long is not allowed. */
-static void test_no_time(void **state)
+CASE(test_no_time)
 {
-    (void)state;
     static const char text[] = "fathom-region 1 param n = 4 array A of 8\n"
                                "for i = 0 to n { do { load A } for j = i to min(n, 3 + max(floor(ceil(1 - i, "
                                "3), 2), i - 1)) step 3 {\n"
@@ -547,9 +545,8 @@ static void test_no_time(void **state)
     fm_region_destroy(region);
 }
 
-static void test_triangles(void **state)
+CASE(test_triangles)
 {
-    (void)state;
     static const char *const bounds[] = {"0 to i",
                                          "i to 8",
                                          "8 - i to 8",
@@ -608,9 +605,8 @@ static const char gemm_head[] = "fathom-region 1 param ni = 20 param nj = 25 par
                                 "array C[ni][nj] of 8 array A[ni][nk] of 8 array B[nk][nj] of 8\n";
 static const char gemm_body[] = "do { load C[i][j] load A[i][k] load B[k][j] store C[i][j] }";
 
-static void test_gemm(void **state)
+CASE(test_gemm)
 {
-    (void)state;
     char text[1024], tiled[2048];
     snprintf(text, sizeof text,
              "%s for i = 0 to ni - 1 { for k = 0 to nk - 1 { for j = 0 to nj - 1 { %s } } }", gemm_head,
@@ -639,9 +635,8 @@ static void test_gemm(void **state)
     fm_region_destroy(region);
 }
 
-static void test_pad(void **state)
+CASE(test_pad)
 {
-    (void)state;
     fm_region *region = parse(column_sum), *changed;
     fm_region *fortran = parse("fathom-region 1 array A[20][30] of 8 column-major low 1 1\n"
                                "for i = 1 to 20 { do { store A[i][2] } }");
@@ -659,15 +654,4 @@ static void test_pad(void **state)
     fm_region_destroy(changed);
     fm_region_destroy(fortran);
     fm_region_destroy(region);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),      cmocka_unit_test(test_wrong_texts),
-        cmocka_unit_test(test_triangles),    cmocka_unit_test(test_no_time),
-        cmocka_unit_test(test_gemm),         cmocka_unit_test(test_pad),
-        cmocka_unit_test(test_random_nests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

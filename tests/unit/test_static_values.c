@@ -4,17 +4,15 @@
  * piece: random pieces with quotients and equalities of all kinds, every value by itself and in cells. The
  * same for the piece after it was reduced to fewer variables.
  */
-#include "static/counter/counter_reduce.h"
+#include "case.h"
+
+#include "static/counter/counter_system.h"
 #include "static/counter/counter_values.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the headers above first
-#include <cmocka.h>
-
 enum { SIDE = 20, VALUES = 40000, LONG = 70 };
 
 static uint64_t random_state = 88172645463325252ULL;
@@ -253,9 +251,8 @@ static size_t compare_reduced(fm_isl_work *work, const fm_counter_piece *piece, 
     return fewer;
 }
 
-static void test_random_pieces(void **state)
+CASE(test_random_pieces)
 {
-    (void)state;
     static uint64_t expected[VALUES];
     static const uint64_t edges[] = {0, 7, 100, 1000, 1024, 5000, 1000000};
     const fm_grouping groupings[] = {{.bins = FM_BINS_LOG2},
@@ -289,9 +286,8 @@ static void test_random_pieces(void **state)
 }
 
 /* What cancels only because of equalities and remainders is gone: lu has had three variables for one. */
-static void test_reduced(void **state)
+CASE(test_reduced)
 {
-    (void)state;
     fm_isl_work work;
     fm_isl_limits limits = {0};
     fm_counter_piece piece = {.domain = {.kept = 3}};
@@ -328,13 +324,4 @@ static void test_reduced(void **state)
     fm_system_clear(&piece.domain);
     fm_poly_clear(&piece.value);
     assert_int_equal(fm_isl_work_end(&work, NULL), FM_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_pieces),
-        cmocka_unit_test(test_reduced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,9 @@
  * states of being stripped, separated, changed, gone and damaged.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "symbols/demangle.h"
 #include "symbols/symbols.h"
@@ -212,9 +209,8 @@ static size_t compare_program(const char *command, size_t least_inlined)
     return inlined;
 }
 
-static void lines_of_c(void **state)
+CASE(lines_of_c)
 {
-    (void)state;
     need("gcc");
     need("addr2line");
     compare_program("gcc -O2 -g c.c -o t", 10);
@@ -224,27 +220,24 @@ static void lines_of_c(void **state)
     compare_program("gcc -O2 -g -flto c.c -o t", 10);
 }
 
-static void lines_of_clang(void **state)
+CASE(lines_of_clang)
 {
-    (void)state;
     need("clang");
     need("addr2line");
     /* Without .debug_aranges; addr2line of binutils 2.40 does not see its inlined frames in DWARF 5. */
     compare_program("clang -O2 -gdwarf-4 c.c -o t", 10);
 }
 
-static void lines_of_cxx(void **state)
+CASE(lines_of_cxx)
 {
-    (void)state;
     need("g++");
     need("addr2line");
     compare_program("g++ -O2 -g x.cc -o t", 100);
     compare_program("g++ -O2 -gdwarf-4 -no-pie x.cc -o t", 100);
 }
 
-static void lines_of_fortran(void **state)
+CASE(lines_of_fortran)
 {
-    (void)state;
     need("gfortran");
     need("addr2line");
     compare_program("gfortran -O2 -g f.f90 -o t", 1);
@@ -290,9 +283,8 @@ static void *resolve_in_thread(void *context)
     return &status;
 }
 
-static void small_stacks(void **state)
+CASE(small_stacks)
 {
-    (void)state;
     need("gcc");
     build("gcc -O2 -g c.c -o t");
     uint64_t *addresses;
@@ -320,9 +312,8 @@ static void small_stacks(void **state)
     free(addresses);
 }
 
-static void separate_debug_files(void **state)
+CASE(separate_debug_files)
 {
-    (void)state;
     need("gcc");
     need("objcopy");
     const char *const ids[] = {"-Wl,--build-id", "-Wl,--build-id=none"};
@@ -350,9 +341,8 @@ static void separate_debug_files(void **state)
 }
 
 /* Debug information in files of their own (.dwo), while they are there. */
-static void split_debug_files(void **state)
+CASE(split_debug_files)
 {
-    (void)state;
     need("gcc");
     build("gcc -O2 -g c.c -o whole && gcc -O2 -g -gsplit-dwarf c.c -o part");
     same_as_whole("whole", "part");
@@ -427,9 +417,8 @@ static uint64_t address_of(const char *program, const char *symbol)
     return strtoull(line, NULL, 16);
 }
 
-static void stripped_programs(void **state)
+CASE(stripped_programs)
 {
-    (void)state;
     need("gcc");
     need("strip");
     build("gcc -O2 -g -rdynamic c.c -o whole");
@@ -465,9 +454,8 @@ static void stripped_programs(void **state)
 
 /* Assembly: a symbol without a size ends at the next symbol, with its function's rules for unwinding, or with
  * its section; one with a size ends where it says. */
-static void symbols_without_sizes(void **state)
+CASE(symbols_without_sizes)
 {
-    (void)state;
     need("gcc");
     need("nm");
     assert_true(shell("cat > a.s <<'END'\n"
@@ -558,9 +546,8 @@ static fm_attribution *attribution_of(const char *command)
     return attribution;
 }
 
-static void source_names(void **state)
+CASE(source_names)
 {
-    (void)state;
     need("gcc");
     char expected[4096], here[4096];
     assert_non_null(getcwd(here, sizeof here));
@@ -608,9 +595,8 @@ static void source_names(void **state)
 
 /* ---- files that are not what they were ---- */
 
-static void changed_and_lost_files(void **state)
+CASE(changed_and_lost_files)
 {
-    (void)state;
     need("gcc");
     build("gcc -O2 -g -Wl,--build-id c.c -o t");
     char id[FM_BUILD_ID_TEXT];
@@ -661,9 +647,8 @@ static void changed_and_lost_files(void **state)
 }
 
 /* Nothing that a damaged file says may crash or hang. */
-static void damaged_files(void **state)
+CASE(damaged_files)
 {
-    (void)state;
     need("gcc");
     static unsigned char whole[1 << 18], damaged[1 << 18];
     const char *const commands[] = {"gcc -O2 -g c.c -o t", "gcc -O2 -gdwarf-4 -gz -no-pie c.c -o t"};
@@ -748,9 +733,8 @@ static void one_variable(const char *symbol, const char *expected)
     fm_symbols_close(symbols);
 }
 
-static void variables(void **state)
+CASE(variables)
 {
-    (void)state;
     need("gcc");
     need("nm");
     build("gcc -O2 -g c.c -o t");
@@ -772,9 +756,8 @@ static void variables(void **state)
 }
 
 /* fm_symbols_resolve names variables that have none yet. */
-static void variables_of_an_attribution(void **state)
+CASE(variables_of_an_attribution)
 {
-    (void)state;
     need("gcc");
     need("nm");
     build("gcc -O2 -g c.c -o t");
@@ -832,9 +815,8 @@ static void one_function(const char *name, const char *first, const char *second
     fm_symbols_close(symbols);
 }
 
-static void functions(void **state)
+CASE(functions)
 {
-    (void)state;
     need("gcc");
     need("nm");
     const char *const ways[] = {"-O2 -g", "-O2", "-O2 -g -gdwarf-4 -no-pie"};
@@ -870,9 +852,8 @@ static void functions(void **state)
 }
 
 /* Copies that were inlined elsewhere: exactly the instructions that have the function among their frames. */
-static void inlined_functions(void **state)
+CASE(inlined_functions)
 {
-    (void)state;
     need("gcc");
     need("objdump");
     build("gcc -O2 -g c.c -o t");
@@ -912,9 +893,8 @@ static void inlined_functions(void **state)
 
 /* ---- texts ---- */
 
-static void names_that_people_type(void **state)
+CASE(names_that_people_type)
 {
-    (void)state;
     const struct {
         const char *wanted, *name;
         bool fits;
@@ -959,9 +939,8 @@ static void names_that_people_type(void **state)
     assert_int_equal(fm_name_stem(".f"), 2);
 }
 
-static void texts(void **state)
+CASE(texts)
 {
-    (void)state;
     char text[200], small[8];
     static const fm_frame frames[] = {{.function = "take", .file = "/usr/include/c++/12/x.h", .line = 3},
                                       {.function = "parse", .file = "/home/me/x.c", .line = 40}};
@@ -1044,27 +1023,4 @@ static void texts(void **state)
                         "heap block from __libc_start_call_main (libc-start.c:58)");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_c),
-        cmocka_unit_test(lines_of_clang),
-        cmocka_unit_test(lines_of_cxx),
-        cmocka_unit_test(lines_of_fortran),
-        cmocka_unit_test(small_stacks),
-        cmocka_unit_test(separate_debug_files),
-        cmocka_unit_test(split_debug_files),
-        cmocka_unit_test(stripped_programs),
-        cmocka_unit_test(symbols_without_sizes),
-        cmocka_unit_test(source_names),
-        cmocka_unit_test(changed_and_lost_files),
-        cmocka_unit_test(damaged_files),
-        cmocka_unit_test(variables),
-        cmocka_unit_test(variables_of_an_attribution),
-        cmocka_unit_test(functions),
-        cmocka_unit_test(inlined_functions),
-        cmocka_unit_test(names_that_people_type),
-        cmocka_unit_test(texts),
-    };
-    return cmocka_run_group_tests_name("symbols", tests, make_symbol_directory, remove_symbol_directory);
-}
+CASES_WITH(make_symbol_directory, remove_symbol_directory);

@@ -13,12 +13,10 @@
  * process of its own. It may die of that, the caller may not: what is missing then is noted.
  */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <fathom/fathom.h>
 
 #if defined(__has_feature)
@@ -32,23 +30,16 @@
 
 #ifdef UNDER_SANITIZER
 
-static void refuse_every_allocation(void **state)
+CASE(refuse_every_allocation)
 {
-    (void)state;
     print_message(
         "SKIP: the sanitizer brings its own malloc, which cannot be replaced; the release build runs this\n");
     skip();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_every_allocation)};
-    return cmocka_run_group_tests_name("symbols and memory", tests, NULL, NULL);
-}
-
 #else
 
-#include "collect/object_map.h"
+#include "program/object_map.h"
 #include "symbols/symbols.h"
 #include "unit/symbol_programs.h"
 #include <errno.h>
@@ -315,9 +306,8 @@ static bool compiled(const char *command)
     return false;
 }
 
-static void sites_are_resolved(void **state)
+CASE(sites_are_resolved)
 {
-    (void)state;
     snprintf(program, sizeof program, "%s/t", symbol_directory);
     if (!compiled("gcc -O2 -g -Wl,--build-id c.c -o t")) skip();
     assert_true(fm_symbols_build_id(program, build_id));
@@ -328,9 +318,8 @@ static void sites_are_resolved(void **state)
 }
 
 /* Much debug information, compressed, of several units, with names that need a library to be read. */
-static void large_programs_are_resolved(void **state)
+CASE(large_programs_are_resolved)
 {
-    (void)state;
     snprintf(program, sizeof program, "%s/t", symbol_directory);
     if (!compiled("g++ -O1 -g -Wl,--build-id x.cc -c -o cxx.o && gcc -O1 -g -gdwarf-4 -gz -Dmain=other -c "
                   "c.c -o c.o && "
@@ -340,18 +329,16 @@ static void large_programs_are_resolved(void **state)
     refuse_each_request(resolve_sites, OF_ANYBODY);
 }
 
-static void functions_are_found(void **state)
+CASE(functions_are_found)
 {
-    (void)state;
     snprintf(program, sizeof program, "%s/t", symbol_directory);
     if (!compiled("gcc -O2 -g c.c -o t")) skip();
     refuse_each_request(find_functions, OF_OURS);
     refuse_each_request(find_functions, OF_BLOCKS);
 }
 
-static void objects_are_counted(void **state)
+CASE(objects_are_counted)
 {
-    (void)state;
     refuse_each_request(count_objects, OF_OURS);
 }
 
@@ -361,15 +348,6 @@ static int begin(void **state)
     return requests == MAP_FAILED ? -1 : make_symbol_directory(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sites_are_resolved),
-        cmocka_unit_test(large_programs_are_resolved),
-        cmocka_unit_test(functions_are_found),
-        cmocka_unit_test(objects_are_counted),
-    };
-    return cmocka_run_group_tests_name("symbols and memory", tests, begin, remove_symbol_directory);
-}
+CASES_WITH(begin, remove_symbol_directory);
 
 #endif

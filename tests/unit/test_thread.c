@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_thread.c - threads have stack enough, however small ulimit -s makes the usual one. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "case.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include "base/thread.h"
 
@@ -42,9 +39,8 @@ static void set_usual_size(size_t size)
     pthread_attr_destroy(&attributes);
 }
 
-static void threads_of_the_library(void **state)
+CASE(threads_of_the_library)
 {
-    (void)state;
     pthread_t thread;
     bool done = false;
     set_usual_size(SMALL);
@@ -60,9 +56,8 @@ static void *call_with_stack(void *context)
     return &elsewhere;
 }
 
-static void callers_with_little_stack(void **state)
+CASE(callers_with_little_stack)
 {
-    (void)state;
     bool done = false;
     assert_false(*(bool *)call_with_stack(&done)); /* here there is enough */
     assert_true(done);
@@ -76,13 +71,4 @@ static void callers_with_little_stack(void **state)
         assert_true(done);
         assert_int_equal(*(bool *)elsewhere, !large);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_of_the_library),
-        cmocka_unit_test(callers_with_little_stack),
-    };
-    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

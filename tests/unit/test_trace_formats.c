@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_trace_formats.c - every foreign format: good lines, bad lines and what is said about them. */
+#include "case.h"
+
 #include "unit/trace_helpers.h"
 
 #include <inttypes.h>
@@ -11,9 +13,8 @@
         assert_memory_equal((all).address, expected_, sizeof expected_);                                     \
     } while (0)
 
-static void u64_good_and_cut(void **state)
+CASE(u64_good_and_cut)
 {
-    (void)state;
     const uint8_t bytes[] = {1,   0,   0,   0,   0, 0, 0, 0, 255, 255, 255, 255,
                              255, 255, 255, 255, 8, 7, 6, 5, 4,   3,   2,   1};
     const char *path = in_directory("keys.u64");
@@ -41,9 +42,8 @@ static void u64_good_and_cut(void **state)
 }
 
 /* Keys whose bytes look like the beginning of a gzip, zstd or skippable frame are keys all the same. */
-static void u64_that_looks_compressed(void **state)
+CASE(u64_that_looks_compressed)
 {
-    (void)state;
     const uint64_t firsts[] = {0x088B1F, 0x184D2A50, UINT64_C(0x10184D2A5F), 0xFD2FB528,
                                UINT64_C(0x00000408088B1F)};
     for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
@@ -62,9 +62,8 @@ static void u64_that_looks_compressed(void **state)
     }
 }
 
-static void text_numbers(void **state)
+CASE(text_numbers)
 {
-    (void)state;
     gathered all;
     gather_text(&all, "text",
                 "0\n18446744073709551615\n  7 \t\r\n\n\r\n0x1f\n0XFFFFFFFFFFFFFFFF\n007\n42\r\n5", NULL);
@@ -79,9 +78,8 @@ static void text_numbers(void **state)
 }
 
 /* Strings: equal ones have equal keys, different ones different keys; numbers beyond 64 bits are strings. */
-static void text_strings(void **state)
+CASE(text_strings)
 {
-    (void)state;
     gathered all;
     gather_text(
         &all, "text",
@@ -101,9 +99,8 @@ static void text_strings(void **state)
 }
 
 /* Exactly 1 MiB is a line, one byte more is not; lines before it are delivered. */
-static void text_long_lines(void **state)
+CASE(text_long_lines)
 {
-    (void)state;
     for (int over = 0; over <= 1; over++)
         for (int newline = 0; newline <= 1; newline++) {
             size_t length = (1U << 20) + (size_t)over;
@@ -124,9 +121,8 @@ static void text_long_lines(void **state)
         }
 }
 
-static void text_zero_byte(void **state)
+CASE(text_zero_byte)
 {
-    (void)state;
     const char bytes[] = "1\n2\na\0b\n3\n";
     const char *path = in_directory("input");
     write_file(path, bytes, sizeof bytes - 1);
@@ -140,9 +136,8 @@ static void text_zero_byte(void **state)
 }
 
 /* More lines than a batch and a window hold, with lines of every length across the window's edges. */
-static void text_many_lines(void **state)
+CASE(text_many_lines)
 {
-    (void)state;
     size_t count = 300000, used = 0;
     char *text = malloc(count * 24);
     assert_non_null(text);
@@ -160,9 +155,8 @@ static void text_many_lines(void **state)
 #define MARK "\xef\xbb\xbf"
 
 /* Byte order marks at the beginning, and of files that were put together, are no part of a key. */
-static void byte_order_marks(void **state)
+CASE(byte_order_marks)
 {
-    (void)state;
     static const struct {
         const char *format, *text;
     } cases[] = {
@@ -195,9 +189,8 @@ static void byte_order_marks(void **state)
 }
 
 /* Carriage returns that end lines, or nothing: in every format, where kernels read and where they do not. */
-static void carriage_returns(void **state)
+CASE(carriage_returns)
 {
-    (void)state;
     static const struct {
         const char *format, *text;
         uint64_t wrong; /* the line that is refused; 0: read as 10 20 30 */
@@ -244,9 +237,8 @@ static void carriage_returns(void **state)
         }
 }
 
-static void csv_columns(void **state)
+CASE(csv_columns)
 {
-    (void)state;
     static const char table[] = "time,\"the offset\",size\n1,10,4\n2,0x20,8\r\n\n3,\"30\",0\n";
     gathered all;
     fm_reader_options options = {.csv_key = "the offset", .csv_size = "size"};
@@ -280,9 +272,8 @@ static void csv_columns(void **state)
 }
 
 /* What is taken for the key where nobody says. 0: that is refused. */
-static void csv_key_not_said(void **state)
+CASE(csv_key_not_said)
 {
-    (void)state;
     static const struct {
         const char *table;
         uint64_t column;
@@ -359,9 +350,8 @@ static void csv_key_not_said(void **state)
 }
 
 /* Addresses in sectors and sizes in bytes are not put together. */
-static void csv_units_not_said(void **state)
+CASE(csv_units_not_said)
 {
-    (void)state;
     static const struct {
         const char *table;
         uint64_t key_unit, size_unit;
@@ -407,9 +397,8 @@ static void csv_units_not_said(void **state)
 }
 
 /* An identity has no range: a size beside it is refused, unless it is said to be an address. */
-static void csv_identities_with_sizes(void **state)
+CASE(csv_identities_with_sizes)
 {
-    (void)state;
     static const struct {
         const char *table, *key;
         const char *wanted; /* NULL: it is read */
@@ -456,9 +445,8 @@ static void csv_identities_with_sizes(void **state)
 }
 
 /* Keys of several columns: equal where all of them are, numbers and text alike. */
-static void csv_keys_of_several_columns(void **state)
+CASE(csv_keys_of_several_columns)
 {
-    (void)state;
     static const char table[] = "rel,fork,block,bytes\n"
                                 "a,main,1,4\na,fsm,1,4\nb,main,1,4\n7,main,1,4\n007,\"main\",0x1,4\n"
                                 "am,ain,1,4\na,main,2,4\n\"a\",main,1,4\n";
@@ -520,9 +508,8 @@ static void csv_keys_of_several_columns(void **state)
 
 /* A key that its name tells, and a column beside it that says where it is: taken as long as that one stays.
  */
-static void csv_columns_beside_the_key(void **state)
+CASE(csv_columns_beside_the_key)
 {
-    (void)state;
     static const struct {
         const char *table;
         const char *beside; /* NULL: it is read */
@@ -577,9 +564,8 @@ static void csv_columns_beside_the_key(void **state)
     free(text);
 }
 
-static void csv_headers_and_delimiters(void **state)
+CASE(csv_headers_and_delimiters)
 {
-    (void)state;
     gathered all;
     fm_reader_options first = {.csv_key = "1"};
     gather_text(&all, "csv", "5,6\n7,8\n", &first); /* numbers in the first row: no header */
@@ -622,9 +608,8 @@ static void csv_headers_and_delimiters(void **state)
 }
 
 /* Quotes hold delimiters, doubled quotes and line ends; lines are counted through them. */
-static void csv_quotes(void **state)
+CASE(csv_quotes)
 {
-    (void)state;
     fm_reader_options second = {.csv_header = FM_CSV_HEADER_NO, .csv_key = "2"};
     gathered all;
     gather_text(&all, "csv", "\"a,\n\"\"b\"\"\",\"x\"\"y\"\n1,\"x\"\"y\"\n1,x\"y\n", &second);
@@ -648,9 +633,8 @@ static void csv_quotes(void **state)
     gathered_free(&all);
 }
 
-static void csv_bad_rows(void **state)
+CASE(csv_bad_rows)
 {
-    (void)state;
     static const struct {
         const char *row, *message;
     } cases[] = {
@@ -685,9 +669,8 @@ static void csv_bad_rows(void **state)
     gathered_free(&all);
 }
 
-static void csv_bad_options(void **state)
+CASE(csv_bad_options)
 {
-    (void)state;
     gathered all;
     fm_reader_options wrong = {.csv_key = "lba"};
     gather_text(&all, "csv", "time,lbn,\"a \"\"b\"\"\"\n1,2,3\n", &wrong);
@@ -715,9 +698,8 @@ static void csv_bad_options(void **state)
 /* Rows of every length across the window's edges, some quoted with line ends inside. */
 /* The first two rows are looked at together: each may be as long as any row, and the line that is too long is
  * the one that is told. */
-static void csv_long_rows(void **state)
+CASE(csv_long_rows)
 {
-    (void)state;
     enum { LONGEST = 1 << 20 };
     char *text = malloc(3 * LONGEST);
     assert_non_null(text);
@@ -756,9 +738,8 @@ static void csv_long_rows(void **state)
     free(text);
 }
 
-static void csv_many_rows(void **state)
+CASE(csv_many_rows)
 {
-    (void)state;
     size_t count = 150000, used = 0;
     char *text = malloc(count * 64);
     assert_non_null(text);
@@ -778,9 +759,8 @@ static void csv_many_rows(void **state)
     free(text);
 }
 
-static void lackey_kinds(void **state)
+CASE(lackey_kinds)
 {
-    (void)state;
     static const char text[] =
         "==12== Lackey, an example\n--12-- verbose\nI  04015e40,3\n L 1ffefff8a8,8\n"
         " S 1ffefff8a0,4\r\n\n M 0421c7cc,4\nI  ffffffffffffffff,15\n L 0,1\n==12== end";
@@ -812,9 +792,8 @@ static void lackey_kinds(void **state)
     }
 }
 
-static void lackey_bad_lines(void **state)
+CASE(lackey_bad_lines)
 {
-    (void)state;
     static const char *const lines[] = {" L 12",
                                         " L 12,",
                                         " L ,4",
@@ -850,9 +829,8 @@ static void lackey_bad_lines(void **state)
     }
 }
 
-static void din_lines(void **state)
+CASE(din_lines)
 {
-    (void)state;
     static const char text[] = "0 10\n1 0x20 extra words\n2 30\r\n3 40\n4 0\n4\n\n 0\tffffffffffffffff\n";
     gathered all;
     fm_reader_options every = {.fetches = FM_FETCHES_ALL};
@@ -892,9 +870,8 @@ static void din_lines(void **state)
     }
 }
 
-static void oracle_records(void **state)
+CASE(oracle_records)
 {
-    (void)state;
     enum { COUNT = 20000 };
     uint8_t *bytes = calloc(COUNT, 24);
     assert_non_null(bytes);
@@ -918,9 +895,8 @@ static void oracle_records(void **state)
     free(bytes);
 }
 
-static void table_of_formats(void **state)
+CASE(table_of_formats)
 {
-    (void)state;
     static const struct {
         const char *name, *format;
     } cases[] = {{"a.u64", "u64"},
@@ -952,35 +928,4 @@ static void table_of_formats(void **state)
     assert_null(fm_format_at(7));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(u64_good_and_cut),
-        cmocka_unit_test(u64_that_looks_compressed),
-        cmocka_unit_test(text_numbers),
-        cmocka_unit_test(text_strings),
-        cmocka_unit_test(text_long_lines),
-        cmocka_unit_test(text_zero_byte),
-        cmocka_unit_test(text_many_lines),
-        cmocka_unit_test(byte_order_marks),
-        cmocka_unit_test(carriage_returns),
-        cmocka_unit_test(csv_columns),
-        cmocka_unit_test(csv_key_not_said),
-        cmocka_unit_test(csv_units_not_said),
-        cmocka_unit_test(csv_identities_with_sizes),
-        cmocka_unit_test(csv_keys_of_several_columns),
-        cmocka_unit_test(csv_columns_beside_the_key),
-        cmocka_unit_test(csv_headers_and_delimiters),
-        cmocka_unit_test(csv_quotes),
-        cmocka_unit_test(csv_bad_rows),
-        cmocka_unit_test(csv_bad_options),
-        cmocka_unit_test(csv_long_rows),
-        cmocka_unit_test(csv_many_rows),
-        cmocka_unit_test(lackey_kinds),
-        cmocka_unit_test(lackey_bad_lines),
-        cmocka_unit_test(din_lines),
-        cmocka_unit_test(oracle_records),
-        cmocka_unit_test(table_of_formats),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

@@ -2,6 +2,8 @@
 /* test_trace_modules.c - the module table of native traces: what goes in comes out; damage to it costs no
  * reference and is told; lies are not believed. */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "base/bytes.h"
 #include "trace/native/native_layout.h"
 #include "unit/trace_helpers.h"
@@ -104,9 +106,8 @@ static reading read_trace(const char *path, bool read_ahead)
     return told;
 }
 
-static void round_trip(void **state)
+CASE(round_trip)
 {
-    (void)state;
     const char *path = in_directory("m.fathom");
     assert_int_equal(write_trace(path, samples, SAMPLES), FM_OK);
     for (int ahead = 0; ahead < 2; ahead++) {
@@ -118,9 +119,8 @@ static void round_trip(void **state)
 }
 
 /* No modules, by silence or by taking them back: the file is the same, byte for byte. */
-static void none(void **state)
+CASE(none)
 {
-    (void)state;
     const char *silent = in_directory("s.fathom"), *back = in_directory("b.fathom");
     assert_int_equal(write_trace(silent, NULL, 0), FM_OK);
     assert_int_equal(write_trace(back, samples, 0), FM_OK);
@@ -134,9 +134,8 @@ static void none(void **state)
     free(same);
 }
 
-static void refused(void **state)
+CASE(refused)
 {
-    (void)state;
     char *long_path = malloc(FM_NATIVE_MODULES_PAYLOAD_MAX + 1);
     assert_non_null(long_path);
     memset(long_path, 'x', FM_NATIVE_MODULES_PAYLOAD_MAX);
@@ -199,9 +198,8 @@ static stored make_stored(void)
     return file;
 }
 
-static void cut_at_every_byte(void **state)
+CASE(cut_at_every_byte)
 {
-    (void)state;
     stored file = make_stored();
     const char *path = in_directory("cut.fathom");
     for (size_t size = file.table; size < file.size; size += test_stride()) {
@@ -218,9 +216,8 @@ static void cut_at_every_byte(void **state)
     free(file.bytes);
 }
 
-static void flip_every_bit(void **state)
+CASE(flip_every_bit)
 {
-    (void)state;
     stored file = make_stored();
     const char *path = in_directory("flip.fathom");
     for (size_t at = file.table; at < file.size; at++)
@@ -240,9 +237,8 @@ static void flip_every_bit(void **state)
 }
 
 /* The only block is damaged in its header: the table is found, and tells how much is lost. */
-static void found_again(void **state)
+CASE(found_again)
 {
-    (void)state;
     stored file = make_stored();
     const char *path = in_directory("again.fathom");
     file.bytes[64 + 9] ^= 1;
@@ -264,9 +260,8 @@ static void seal(stored *file)
     fm_store64(table + 32, XXH3_64bits(table, 32));
 }
 
-static void lies(void **state)
+CASE(lies)
 {
-    (void)state;
     const char *path = in_directory("lies.fathom");
     size_t second = 32 + strlen(samples[0].path) + strlen(samples[0].build_id);
     const struct {
@@ -322,9 +317,8 @@ static void lies(void **state)
 }
 
 /* Pieces in another order, or missing. */
-static void misplaced(void **state)
+CASE(misplaced)
 {
-    (void)state;
     stored file = make_stored();
     const char *path = in_directory("order.fathom");
     size_t table = file.index - file.table, rest = file.size - file.index;
@@ -368,13 +362,4 @@ static void misplaced(void **state)
     free(file.bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),     cmocka_unit_test(none),
-        cmocka_unit_test(refused),        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(flip_every_bit), cmocka_unit_test(found_again),
-        cmocka_unit_test(lies),           cmocka_unit_test(misplaced),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_trace_native.c - the native format: what goes in comes out, whatever is damaged comes out as a correct
  * part of it, and lies are not believed. */
+#include "case.h"
+
 #include "base/bytes.h"
 #include "trace/native/native_layout.h"
 #include "unit/native_samples.h"
@@ -8,9 +10,8 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
-static void round_trip(void **state)
+CASE(round_trip)
 {
-    (void)state;
     static const size_t counts[] = {0, 1, 2, 255, 256, 257, 65535, 65536, 65537, 150000};
     const char *path = in_directory("x.fathom");
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
@@ -36,9 +37,8 @@ static void round_trip(void **state)
 }
 
 /* Fetches in a native trace are passed over, chosen or kept, as in the formats they came from. */
-static void fetches(void **state)
+CASE(fetches)
 {
-    (void)state;
     sample s = make_sample(200000, 0, 1);
     uint64_t total = 0;
     for (size_t i = 0; i < s.count; i++) {
@@ -97,9 +97,8 @@ static unsigned assert_whole_blocks(const gathered *all, const sample *s)
     return which;
 }
 
-static void cut_at_every_byte(void **state)
+CASE(cut_at_every_byte)
 {
-    (void)state;
     sample s = make_sample(SMALL_BLOCKS * SMALL_REFERENCES, 1, 99);
     small_file file = make_small(&s);
     const char *path = in_directory("cut.fathom");
@@ -138,9 +137,8 @@ static void cut_at_every_byte(void **state)
     free_sample(&s);
 }
 
-static void flip_every_bit(void **state)
+CASE(flip_every_bit)
 {
-    (void)state;
     sample s = make_sample(SMALL_BLOCKS * SMALL_REFERENCES, 1, 99);
     small_file file = make_small(&s);
     const char *path = in_directory("flip.fathom");
@@ -183,9 +181,8 @@ static void flip_every_bit(void **state)
 }
 
 /* Bytes taken out or put in anywhere: all blocks but those at the place are still found. */
-static void shift_everywhere(void **state)
+CASE(shift_everywhere)
 {
-    (void)state;
     sample s = make_sample(SMALL_BLOCKS * SMALL_REFERENCES, 1, 99);
     small_file file = make_small(&s);
     const char *path = in_directory("shift.fathom");
@@ -217,9 +214,8 @@ static void shift_everywhere(void **state)
     free_sample(&s);
 }
 
-static void missing_and_doubled_blocks(void **state)
+CASE(missing_and_doubled_blocks)
 {
-    (void)state;
     sample s = make_sample(SMALL_BLOCKS * SMALL_REFERENCES, 1, 99);
     small_file file = make_small(&s);
     const char *path = in_directory("blocks.fathom");
@@ -249,9 +245,8 @@ static void missing_and_doubled_blocks(void **state)
 }
 
 /* Headers that check out but lie: every number that someone might allocate or loop by. */
-static void lying_headers(void **state)
+CASE(lying_headers)
 {
-    (void)state;
     sample s = make_sample(SMALL_BLOCKS * SMALL_REFERENCES, 1, 99);
     small_file file = make_small(&s);
     const char *path = in_directory("lies.fathom");
@@ -342,9 +337,8 @@ static void reseal(uint8_t *header)
     fm_store64(header + 56, XXH3_64bits(header, 56));
 }
 
-static void wrong_headers(void **state)
+CASE(wrong_headers)
 {
-    (void)state;
     sample s = make_sample(5, 0, 1);
     const char *path = in_directory("input.fathom");
     store(&s, path, 0, 0, 5);
@@ -397,9 +391,8 @@ static void wrong_headers(void **state)
 }
 
 /* Content tells before the name does; the word of --format tells before content. */
-static void content_wins(void **state)
+CASE(content_wins)
 {
-    (void)state;
     sample s = make_sample(5, 0, 1);
     const char *path = in_directory("x.fathom"), *other = in_directory("y.u64"), *none = in_directory("z");
     store(&s, path, 0, 0, 5);
@@ -429,9 +422,9 @@ static void content_wins(void **state)
         "byte 0: not a fathom trace: expected 89 46 41 54 48 4f 4d 0a, found 31 32 33 34 35 36 37 38");
     gather(&all, none, NULL);
     assert_int_equal(all.opened, FM_E_FORMAT);
-    assert_non_null(strstr(all.message,
-                           "neither the name nor the content tells the trace format; say it with "
-                           "fm_reader_options.format NAME, one of u64, text, csv, lackey, din, oracle, fathom"));
+    assert_non_null(strstr(
+        all.message, "neither the name nor the content tells the trace format; say it with "
+                     "fm_reader_options.format NAME, one of u64, text, csv, lackey, din, oracle, fathom"));
     free(bytes);
     free_sample(&s);
 }
@@ -457,9 +450,8 @@ static void count_visit(void *context, const fm_block_report *report)
     }
 }
 
-static void check_tells(void **state)
+CASE(check_tells)
 {
-    (void)state;
     sample s = make_sample(SMALL_BLOCKS * SMALL_REFERENCES, 1, 99);
     small_file file = make_small(&s);
     const char *path = in_directory("check.fathom");
@@ -499,9 +491,8 @@ static void check_tells(void **state)
 
 /* The promise of two bytes a reference is measured on real programs by the bench; here, on a loop over
  * arrays, the coding must do far better than the addresses themselves. */
-static void coding_is_small(void **state)
+CASE(coding_is_small)
 {
-    (void)state;
     sample s = make_sample(200000, 0, 3);
     const char *path = in_directory("small.fathom");
     store(&s, path, FM_COLUMN_SIZE | FM_COLUMN_KIND, 0, 65536);
@@ -511,15 +502,4 @@ static void coding_is_small(void **state)
     free_sample(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),        cmocka_unit_test(fetches),
-        cmocka_unit_test(cut_at_every_byte), cmocka_unit_test(flip_every_bit),
-        cmocka_unit_test(shift_everywhere),  cmocka_unit_test(missing_and_doubled_blocks),
-        cmocka_unit_test(lying_headers),     cmocka_unit_test(wrong_headers),
-        cmocka_unit_test(content_wins),      cmocka_unit_test(check_tells),
-        cmocka_unit_test(coding_is_small),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_trace_parts.c - traces read in parts: the parts are the whole, whatever is in it; they are of the same
  * size; each keeps to its own bytes; what cannot be divided is refused in plain words. */
+#include "case.h"
+
 #include "unit/native_samples.h"
 
 #include <fcntl.h>
@@ -64,13 +66,12 @@ static uint32_t parts_step(void)
     return test_stride() > 1 ? 3 : 1;
 }
 
-static void raw_keys(void **state)
+CASE(raw_keys)
 {
-    (void)state;
     const char *path = in_directory("x.u64");
     static uint64_t keys[200001];
     uint64_t seed = 5, sizes[MOST_PARTS] = {0};
-    for (size_t i = 0; i < 200001; i++) keys[i] = next_random(&seed);
+    for (size_t i = 0; i < 200001; i++) keys[i] = random_from(&seed);
     for (size_t count = 0; count <= 200001; count += count < 30 ? 1 : 66657)
         for (size_t rest = 0; rest < 8; rest += 7) { /* bytes of one more key */
             size_t bytes = count * 8 + (count < 200001 ? rest : 0);
@@ -90,9 +91,8 @@ static void raw_keys(void **state)
 }
 
 /* More parts than a 32-bit product holds, and more than there are keys. */
-static void very_many_parts(void **state)
+CASE(very_many_parts)
 {
-    (void)state;
     const char *path = in_directory("x.u64");
     static const uint64_t keys[3] = {11, 22, 33};
     write_file(path, keys, sizeof keys);
@@ -114,9 +114,8 @@ static void very_many_parts(void **state)
 /* ---- native ---- */
 
 /* As the writer makes them, with all columns and some fetches. */
-static void native_traces(void **state)
+CASE(native_traces)
 {
-    (void)state;
     static const size_t counts[] = {0, 1, 65535, 65536, 65537, 150000, 5 * 65536 + 7};
     const char *path = in_directory("x.fathom");
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
@@ -185,9 +184,8 @@ static void assert_nearest(const size_t *references, size_t blocks, uint64_t tot
 }
 
 /* Blocks of all sizes, as other writers may make them. */
-static void uneven_blocks(void **state)
+CASE(uneven_blocks)
 {
-    (void)state;
     const char *path = in_directory("uneven.fathom");
     uint8_t *bytes = malloc(ROOM);
     assert_non_null(bytes);
@@ -196,7 +194,7 @@ static void uneven_blocks(void **state)
         size_t references[MOST_BLOCKS], block_at[MOST_BLOCKS + 1];
         uint64_t total = 0;
         for (size_t b = 0; b < blocks; b++) {
-            references[b] = 1 + next_random(&seed) % (b % 3 == 0 ? 500 : 50);
+            references[b] = 1 + random_from(&seed) % (b % 3 == 0 ? 500 : 50);
             total += references[b];
         }
         sample s = make_sample(total, 1, blocks);
@@ -279,9 +277,8 @@ static void assert_refused(const char *path, const fm_reader_options *options, c
 
 /* Damage before the index is told by one part, in the words of a reader of the whole; damage of the index
  * makes the file indivisible. */
-static void flip_a_bit_of_every_byte(void **state)
+CASE(flip_a_bit_of_every_byte)
 {
-    (void)state;
     four_blocks *file = make_four();
     const char *path = in_directory("flip.fathom");
     for (size_t at = 64; at < file->size; at += test_stride()) {
@@ -314,9 +311,8 @@ static void flip_a_bit_of_every_byte(void **state)
 }
 
 /* Anywhere, and at every byte of the header, the index and the footer. */
-static void cut_anywhere(void **state)
+CASE(cut_anywhere)
 {
-    (void)state;
     four_blocks *file = make_four();
     const char *path = in_directory("cut.fathom");
     for (size_t size = 0; size < file->size; size += size < 64 || size >= file->index - 13 ? 1 : 13) {
@@ -334,9 +330,8 @@ static void cut_anywhere(void **state)
 }
 
 /* A part does not look at the bytes of others: they may be anything. */
-static void own_bytes_only(void **state)
+CASE(own_bytes_only)
 {
-    (void)state;
     four_blocks *file = make_four();
     const char *path = in_directory("own.fathom");
     uint8_t bytes[sizeof file->bytes];
@@ -363,9 +358,8 @@ static void own_bytes_only(void **state)
 
 /* An index with the right checksum that is not of these blocks. Either it contradicts itself and is refused,
  * or the parts that come upon other blocks tell; what they deliver is sound all the same. */
-static void lying_index(void **state)
+CASE(lying_index)
 {
-    (void)state;
     const char *path = in_directory("lies.fathom");
     static const struct {
         size_t block, at; /* in the index; block BLOCKS: in its fixed part */
@@ -421,9 +415,8 @@ static void lying_index(void **state)
 }
 
 /* A sound index that tells of blocks which end elsewhere: one edge is moved, entries and offsets agree. */
-static void moved_edges(void **state)
+CASE(moved_edges)
 {
-    (void)state;
     const char *path = in_directory("moved.fathom");
     four_blocks *file = make_four();
     uint8_t *first = file->bytes + file->index + 24, *second = first + 16;
@@ -464,9 +457,8 @@ static void moved_edges(void **state)
 }
 
 /* A module table of a trace with other references is nobody's. */
-static void foreign_modules(void **state)
+CASE(foreign_modules)
 {
-    (void)state;
     const char *path = in_directory("foreign.fathom");
     four_blocks *file = make_four();
     uint8_t *table = file->bytes + file->block_at[BLOCKS];
@@ -502,9 +494,8 @@ static void read_shortened(const char *path, uint32_t part, size_t bytes, uint64
 }
 
 /* The file becomes shorter while parts of it are read: no part takes that for its end. */
-static void shortened_meanwhile(void **state)
+CASE(shortened_meanwhile)
 {
-    (void)state;
     const char *path = in_directory("short.fathom"), *raw = in_directory("short.u64");
     four_blocks *file = make_four();
     fm_error error;
@@ -528,9 +519,8 @@ static void shortened_meanwhile(void **state)
 
 /* ---- what cannot be divided ---- */
 
-static void other_formats(void **state)
+CASE(other_formats)
 {
-    (void)state;
     static const char *const names[] = {"text", "csv", "lackey", "din"};
     const char *path = in_directory("input");
     write_file(path, "1\n2\n", 4);
@@ -561,9 +551,8 @@ static void other_formats(void **state)
 }
 
 /* Pipes lose nothing, and nobody waits for their other end. */
-static void pipes(void **state)
+CASE(pipes)
 {
-    (void)state;
     fm_reader_options options = {.format = "u64"};
     const char *path = in_directory("fifo");
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -584,9 +573,8 @@ static void pipes(void **state)
     close(ends[0]);
 }
 
-static void wrong_arguments(void **state)
+CASE(wrong_arguments)
 {
-    (void)state;
     const char *path = in_directory("x.u64");
     write_file(path, "12345678", 8);
     static const uint32_t wrong[][2] = {{1, 0}, {1, 1}, {2, 2}, {UINT32_MAX, UINT32_MAX}};
@@ -605,23 +593,4 @@ static void wrong_arguments(void **state)
     assert_string_equal(error.reason, "is a directory, expected a file");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(raw_keys),
-        cmocka_unit_test(very_many_parts),
-        cmocka_unit_test(native_traces),
-        cmocka_unit_test(uneven_blocks),
-        cmocka_unit_test(flip_a_bit_of_every_byte),
-        cmocka_unit_test(cut_anywhere),
-        cmocka_unit_test(own_bytes_only),
-        cmocka_unit_test(lying_index),
-        cmocka_unit_test(moved_edges),
-        cmocka_unit_test(foreign_modules),
-        cmocka_unit_test(shortened_meanwhile),
-        cmocka_unit_test(other_formats),
-        cmocka_unit_test(pipes),
-        cmocka_unit_test(wrong_arguments),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

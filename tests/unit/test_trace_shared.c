@@ -4,6 +4,8 @@
  * the keys must be the same whatever the format. Looked for in $FATHOM_SHARED/traces or ../shared/traces;
  * skipped, with a reason, where it is absent.
  */
+#include "case.h"
+
 #include "unit/trace_helpers.h"
 
 static char directory[512];
@@ -17,9 +19,8 @@ static bool find_traces(void)
     return access(path, R_OK) == 0;
 }
 
-static void three_formats_one_trace(void **state)
+CASE(three_formats_one_trace)
 {
-    (void)state;
     if (!find_traces()) {
         print_message(
             "SKIP: no %s/cloudPhysicsIO.csv; set FATHOM_SHARED to the directory that holds traces/\n",
@@ -55,8 +56,4 @@ static void three_formats_one_trace(void **state)
     for (int i = 0; i < 3; i++) gathered_free(&all[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(three_formats_one_trace)};
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

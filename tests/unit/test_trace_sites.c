@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_trace_sites.c - native traces with code sites: what goes in comes out, whichever way the columns are
  * coded and however many threads do it; tables that lie are not believed. */
+#include "case.h"
+
 #include "base/bytes.h"
 #include "trace/native/native_layout.h"
 #include "trace/native/native_lookback.h"
@@ -41,7 +43,7 @@ static sample make_sample(size_t count, shape what)
     s.kind = calloc(count + 1, 1);
     assert_true(s.address && s.site && s.size && s.thread && s.kind);
     for (size_t i = 0; i < count; i++) {
-        uint64_t r = next_random(&seed);
+        uint64_t r = random_from(&seed);
         size_t of = what == MANY            ? i % 20000
                     : what == RANDOM        ? i
                     : what == ONE           ? 0
@@ -109,9 +111,8 @@ static void assert_comes_out(const sample *s, const char *path, unsigned columns
     gathered_free(&all);
 }
 
-static void round_trip(void **state)
+CASE(round_trip)
 {
-    (void)state;
     static const size_t counts[] = {1, 3, 4, 5, 11, 12, 300, 65536, 65540, 140000};
     const char *path = in_directory("x.fathom");
     for (shape what = 0; what < SHAPES; what++)
@@ -137,9 +138,8 @@ static void encodings_of(const char *path, uint8_t found[5])
 }
 
 /* Each shape is coded as it should be: a table where one pays. */
-static void right_encodings(void **state)
+CASE(right_encodings)
 {
-    (void)state;
     enum { D = FM_NATIVE_DIRECT, T = FM_NATIVE_TABLE, A = FM_NATIVE_AS_SITE, B = FM_NATIVE_BY_SITE };
     static const struct {
         shape what;
@@ -168,9 +168,8 @@ static void right_encodings(void **state)
 }
 
 /* Sites that tell everything cost next to nothing: loops over arrays. */
-static void coding_is_small(void **state)
+CASE(coding_is_small)
 {
-    (void)state;
     sample s = make_sample(200000, LOOP);
     const char *path = in_directory("small.fathom");
     store(&s, path, ALL, 1, 0, 65536);
@@ -183,9 +182,8 @@ static void coding_is_small(void **state)
 
 /* ---- threads ---- */
 
-static void threads_change_nothing(void **state)
+CASE(threads_change_nothing)
 {
-    (void)state;
     sample s = make_sample(400000, FREQUENT_ONES);
     const char *one = in_directory("one.fathom"), *other = in_directory("other.fathom");
     store(&s, one, ALL, 1, 0, 65536);
@@ -205,9 +203,8 @@ static void threads_change_nothing(void **state)
 }
 
 /* Closed at any time: nothing hangs, nothing is left behind. */
-static void abandoned(void **state)
+CASE(abandoned)
 {
-    (void)state;
     sample s = make_sample(300000, LOOP);
     const char *path = in_directory("abandoned.fathom");
     for (size_t appended = 0; appended <= s.count; appended += 60000) {
@@ -222,9 +219,8 @@ static void abandoned(void **state)
 }
 
 /* A full disk is told by an append while it is going on, or by finish; from then on always. */
-static void full_disk(void **state)
+CASE(full_disk)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0) {
         print_message("SKIP: there is no /dev/full here that can be written to\n");
         skip();
@@ -259,9 +255,8 @@ static void seal(uint8_t *bytes)
     fm_store64(block + HEADER - 8, XXH3_64bits(block, HEADER - 8));
 }
 
-static void lying_tables(void **state)
+CASE(lying_tables)
 {
-    (void)state;
     sample s = make_sample(SMALL, LOOP);
     const char *path = in_directory("lies.fathom");
     store(&s, path, ALL, -1, 0, SMALL);
@@ -340,9 +335,8 @@ static void lying_tables(void **state)
 /* ---- the pieces ---- */
 
 /* Planes and exceptions of numbers of every length: back they come. */
-static void numbers_come_back(void **state)
+CASE(numbers_come_back)
 {
-    (void)state;
     enum { MOST = 3000 };
     static uint64_t numbers[MOST], back[MOST];
     static uint8_t bytes[MOST * 10 + 64];
@@ -351,7 +345,7 @@ static void numbers_come_back(void **state)
         for (unsigned length = 0; length <= 8; length++)
             for (int odd = 0; odd < 2; odd++) { /* a few that are longer than the rest */
                 for (size_t i = 0; i < count; i++) {
-                    uint64_t r = next_random(&seed);
+                    uint64_t r = random_from(&seed);
                     numbers[i] = length == 0 ? 0 : r >> (64 - 8 * length);
                     if (odd && i % 100 == 50) numbers[i] = r;
                 }
@@ -366,16 +360,15 @@ static void numbers_come_back(void **state)
 }
 
 /* Every instruction set makes the same choices, and they lead back to the values. */
-static void choices_are_the_same(void **state)
+CASE(choices_are_the_same)
 {
-    (void)state;
     enum { COUNT = 20000 };
     static uint64_t values[COUNT], codes[COUNT], others[COUNT];
     static uint8_t back[COUNT], other_back[COUNT];
     uint64_t seed = 3;
     for (int what = 0; what < 3; what++) {
         for (size_t i = 0; i < COUNT; i++) {
-            uint64_t r = next_random(&seed);
+            uint64_t r = random_from(&seed);
             values[i] = what == 0   ? (i % 5) << 40 | i * 8
                         : what == 1 ? r
                                     : (r & 1 ? UINT64_MAX - (r >> 60) : r >> 50 & 7);
@@ -401,18 +394,4 @@ static void choices_are_the_same(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(right_encodings),
-        cmocka_unit_test(coding_is_small),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(abandoned),
-        cmocka_unit_test(full_disk),
-        cmocka_unit_test(lying_tables),
-        cmocka_unit_test(numbers_come_back),
-        cmocka_unit_test(choices_are_the_same),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

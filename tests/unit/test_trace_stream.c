@@ -2,6 +2,8 @@
 /* test_trace_stream.c - what lies around the formats: compression, pipes, reading ahead, odd files, and files
  * that appear only when they are complete. */
 #define _GNU_SOURCE
+#include "case.h"
+
 #include "trace/stream.h"
 #include "trace/string_keys.h"
 #include "unit/trace_helpers.h"
@@ -20,7 +22,7 @@ static uint64_t keys[KEYS];
 static int setup(void **state)
 {
     uint64_t seed = 5;
-    for (size_t i = 0; i < KEYS; i++) keys[i] = next_random(&seed) % 1000 * (i % 7 ? 1 : UINT64_C(1) << 40);
+    for (size_t i = 0; i < KEYS; i++) keys[i] = random_from(&seed) % 1000 * (i % 7 ? 1 : UINT64_C(1) << 40);
     return make_directory(state);
 }
 
@@ -61,9 +63,8 @@ static size_t compress_keys(bool gzip, uint8_t *to, size_t room, size_t count)
     return used + zstd_frame(to + used, room - used, from + first, bytes - first);
 }
 
-static void compressed_by_content(void **state)
+CASE(compressed_by_content)
 {
-    (void)state;
     size_t room = sizeof keys + 100000;
     uint8_t *packed = malloc(room);
     assert_non_null(packed);
@@ -88,9 +89,8 @@ static void compressed_by_content(void **state)
 }
 
 /* Every cut of a compressed file: all whole keys that could be decoded, then one word about the cut. */
-static void compressed_and_cut(void **state)
+CASE(compressed_and_cut)
 {
-    (void)state;
     enum { FEW = 100 };
     uint8_t packed[8192];
     const char *named = in_directory("c.u64.gz"); /* compressed, says the name; how, says the content */
@@ -129,9 +129,8 @@ static void compressed_and_cut(void **state)
     }
 }
 
-static void compressed_and_corrupt(void **state)
+CASE(compressed_and_corrupt)
 {
-    (void)state;
     uint8_t packed[8192];
     const char *path = in_directory("d.u64.gz");
     size_t size = compress_keys(true, packed, sizeof packed, 100);
@@ -168,9 +167,8 @@ static void compressed_and_corrupt(void **state)
 
 /* A frame that wants 2 GiB of window is refused; one of 4 GiB of zeros in 130 kB streams through small
  * memory. */
-static void bombs(void **state)
+CASE(bombs)
 {
-    (void)state;
     const uint8_t wide[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00,
                             0xa8, 0x01, 0x00, 0x00}; /* window descriptor 2^31 */
     const char *path = in_directory("bomb.u64.zst");
@@ -234,9 +232,8 @@ static void *feed_slowly(void *argument)
 }
 
 /* Standard input as a pipe, in odd pieces, with and without reading ahead, plain and compressed. */
-static void standard_input(void **state)
+CASE(standard_input)
 {
-    (void)state;
     uint8_t *packed = malloc(sizeof keys + 100000);
     assert_non_null(packed);
     for (int packing = 0; packing < 3; packing++)
@@ -270,9 +267,8 @@ static void standard_input(void **state)
     free(packed);
 }
 
-static void fifo(void **state)
+CASE(fifo)
 {
-    (void)state;
     const char *path = in_directory("pipe.u64");
     assert_int_equal(mkfifo(path, 0600), 0);
     int writer = open(path, O_RDWR); /* does not wait for a reader */
@@ -303,9 +299,8 @@ static void fifo(void **state)
 }
 
 /* Closing while the thread is ahead, in the middle, and while it waits for a pipe that stays silent. */
-static void closing_early(void **state)
+CASE(closing_early)
 {
-    (void)state;
     const char *path = in_directory("early.u64");
     write_file(path, keys, sizeof keys);
     fm_reader_options options = {.read_ahead = true};
@@ -337,9 +332,8 @@ static void closing_early(void **state)
 }
 
 /* With and without reading ahead: the same references, words and counts, damage included. */
-static void reading_ahead_is_the_same(void **state)
+CASE(reading_ahead_is_the_same)
 {
-    (void)state;
     const char *path = in_directory("ahead.fathom");
     fm_writer *writer;
     fm_error error;
@@ -374,9 +368,8 @@ static void reading_ahead_is_the_same(void **state)
 
 /* ---- odd files ---- */
 
-static void odd_paths(void **state)
+CASE(odd_paths)
 {
-    (void)state;
     gathered all;
     gather(&all, test_directory, &(fm_reader_options){.format = "u64"});
     assert_int_equal(all.opened, FM_E_IO);
@@ -403,9 +396,8 @@ static size_t files_in_directory(void)
 }
 
 /* Nothing is under the name before finish, and nothing is left without it. */
-static void files_appear_whole(void **state)
+CASE(files_appear_whole)
 {
-    (void)state;
     static const char *const names[] = {"w.u64", "w.txt",    "w.csv",     "w.lackey",
                                         "w.din", "w.fathom", "w.u64.zst", "w.txt.gz"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -449,9 +441,8 @@ static void files_appear_whole(void **state)
     }
 }
 
-static void full_disk(void **state)
+CASE(full_disk)
 {
-    (void)state;
     static const char *const formats[] = {"u64", "text", "csv", "lackey", "din", "fathom"};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         fm_writer *writer;
@@ -471,9 +462,8 @@ static void full_disk(void **state)
     }
 }
 
-static void wrong_writers(void **state)
+CASE(wrong_writers)
 {
-    (void)state;
     static const struct {
         const char *name;
         fm_writer_options options;
@@ -513,9 +503,8 @@ static void wrong_writers(void **state)
 }
 
 /* Text formats keep sizes and kinds through a round trip. */
-static void text_round_trips(void **state)
+CASE(text_round_trips)
 {
-    (void)state;
     static uint32_t sizes[KEYS];
     static uint8_t kinds[KEYS];
     for (size_t i = 0; i < KEYS; i++) {
@@ -557,16 +546,15 @@ static void text_round_trips(void **state)
 /* ---- string keys ---- */
 
 /* Prepared collisions are found, each once; a growing table forgets nothing. */
-static void string_collisions(void **state)
+CASE(string_collisions)
 {
-    (void)state;
     /* By the clock (0), a rare seed crowds the place of a collision, which is then counted at every sight. */
     fm_string_keys table = {.seed = 1};
     const size_t many = test_stride() > 1 ? 150000 : 1500000;
     for (int pass = 0; pass < 2; pass++) {
         uint64_t seed = 1;
         for (size_t i = 0; i < many; i++) {
-            uint64_t key = next_random(&seed), check = next_random(&seed);
+            uint64_t key = random_from(&seed), check = random_from(&seed);
             assert_int_equal(fm_string_keys_note(&table, key, check, NULL), FM_OK);
             if (i % 1000 == 0) assert_int_equal(fm_string_keys_note(&table, key, check + 1, NULL), FM_OK);
         }
@@ -580,23 +568,4 @@ static void string_collisions(void **state)
     fm_string_keys_free(&table);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compressed_by_content),
-        cmocka_unit_test(compressed_and_cut),
-        cmocka_unit_test(compressed_and_corrupt),
-        cmocka_unit_test(bombs),
-        cmocka_unit_test(standard_input),
-        cmocka_unit_test(fifo),
-        cmocka_unit_test(closing_early),
-        cmocka_unit_test(reading_ahead_is_the_same),
-        cmocka_unit_test(odd_paths),
-        cmocka_unit_test(files_appear_whole),
-        cmocka_unit_test(full_disk),
-        cmocka_unit_test(wrong_writers),
-        cmocka_unit_test(text_round_trips),
-        cmocka_unit_test(string_collisions),
-    };
-    return cmocka_run_group_tests(tests, setup, remove_directory);
-}
+CASES_WITH(setup, remove_directory);

@@ -2,9 +2,11 @@
 /*
  * test_trace_threads.c - native traces decoded by several threads: references, damage and its words are those
  * of one thread (which other tests judge), in the same order, whatever is in the file; and a reader may be
- * closed while its threads are at work. The same where threads fetch stretches for themselves
+ * closed while its threads are at work. The same where threads fetch ranges for themselves
  * (fm_reader_share), which stop at the first damage, and where it is within a block, leave all to others.
  */
+#include "case.h"
+
 #include "trace/supply.h"
 #include "unit/native_samples.h"
 
@@ -49,12 +51,12 @@ static uint64_t digest_of_others(uint64_t before, const fm_batch *batch)
     return batch->site ? XXH3_64bits_withSeed(batch->site, count * sizeof *batch->site, before) : before;
 }
 
-/* What can be had in stretches, one after the other; with sites where there is an even number of workers.
+/* What can be had in ranges, one after the other; with sites where there is an even number of workers.
  * False: something in them is damaged. */
 static bool listen_to_stretches(told *events, fm_reader *reader, unsigned workers, uint64_t *references)
 {
     fm_supply supply;
-    fm_stretch stretch;
+    fm_trace_range range;
     fm_batch batch;
     fm_error error;
     const bool sites = workers % 2 == 0;
@@ -66,9 +68,9 @@ static bool listen_to_stretches(told *events, fm_reader *reader, unsigned worker
     assert_int_equal(supply.workers, workers);
     fm_supply again;
     assert_int_equal(fm_reader_share(reader, workers, false, &again, &error), FM_E_UNSUPPORTED);
-    for (unsigned number = 0; supply.claim(supply.context, 1 + 977 * (number % 5), &stretch); number++) {
+    for (unsigned number = 0; supply.claim(supply.context, 1 + 977 * (number % 5), &range); number++) {
         do {
-            fm_status status = supply.fetch(supply.context, number % workers, &stretch, &batch, &error);
+            fm_status status = supply.fetch(supply.context, number % workers, &range, &batch, &error);
             if (status != FM_OK) {
                 assert_int_equal(status, FM_E_CORRUPT);
                 return false;
@@ -80,15 +82,15 @@ static bool listen_to_stretches(told *events, fm_reader *reader, unsigned worker
             events->sites = digest_of_sites(events->sites, &batch);
             assert_true(sites || !batch.site);
             if (!batch.site) continue;
-            assert_true(stretch.reference - batch.count >= next);
-            next = stretch.reference;
+            assert_true(range.reference - batch.count >= next);
+            next = range.reference;
         } while (true);
     }
     assert_int_equal(supply.left(supply.context), 0);
     return true;
 }
 
-/* share: by so many workers in stretches, as far as that goes; 0: in order. False: stretches were damaged. */
+/* share: by so many workers in ranges, as far as that goes; 0: in order. False: ranges were damaged. */
 static bool listen_to(told *events, const char *path, const fm_reader_options *options, unsigned share)
 {
     memset(events, 0, sizeof *events);
@@ -153,7 +155,7 @@ static void assert_told_same(const told *one, const told *other)
     if (one->count == 0) assert_int_equal(one->info.bytes_read, other->info.bytes_read);
 }
 
-/* The same by one thread and by so many; and in stretches, which only where something is damaged may come to
+/* The same by one thread and by so many; and in ranges, which only where something is damaged may come to
  * nothing. */
 static void assert_same(const char *path, fm_reader_options options, unsigned threads)
 {
@@ -173,9 +175,8 @@ static void assert_same(const char *path, fm_reader_options options, unsigned th
 
 /* ---- sound traces ---- */
 
-static void of_the_writer(void **state)
+CASE(of_the_writer)
 {
-    (void)state;
     static const size_t counts[] = {0, 1, 65536, 65537, 131072, 300001};
     static const unsigned columns[] = {0, FM_COLUMN_SIZE | FM_COLUMN_KIND, ALL_COLUMNS};
     const char *path = in_directory("x.fathom");
@@ -198,9 +199,8 @@ static void of_the_writer(void **state)
 }
 
 /* Blocks as other writers may make them: of any size, many more than the threads have room for. */
-static void uneven_blocks(void **state)
+CASE(uneven_blocks)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     uint8_t *bytes = malloc(ROOM);
     assert_non_null(bytes);
@@ -209,7 +209,7 @@ static void uneven_blocks(void **state)
         size_t references[MOST_BLOCKS], at[MOST_BLOCKS + 1], blocks = (size_t)turn * MOST_BLOCKS / 11,
                                                              all = 0;
         for (size_t b = 0; b < blocks; b++)
-            all += references[b] = 1 + next_random(&seed) % (turn % 3 == 0 ? 1 : turn % 3 == 1 ? 7 : 400);
+            all += references[b] = 1 + random_from(&seed) % (turn % 3 == 0 ? 1 : turn % 3 == 1 ? 7 : 400);
         sample s = make_sample(all, turn % 4, seed);
         write_file(path, bytes, make_blocks(&s, references, blocks, NULL, 0, bytes, ROOM, at));
         for (unsigned threads = 1; threads <= MOST_THREADS; threads += test_stride() > 1 ? 3 : 1)
@@ -219,9 +219,8 @@ static void uneven_blocks(void **state)
     free(bytes);
 }
 
-static void fetches(void **state)
+CASE(fetches)
 {
-    (void)state;
     sample s = make_sample(test_stride() > 1 ? 200000 : 400000, 0, 1);
     for (size_t i = 0; i < s.count; i++)
         if (i < 140000 || i % 5 == 0)
@@ -234,9 +233,8 @@ static void fetches(void **state)
 }
 
 /* Parts and threads go together. */
-static void parts(void **state)
+CASE(parts)
 {
-    (void)state;
     const char *path = in_directory("x.fathom");
     const uint32_t step = test_stride() > 1 ? 3 : 1; /* of one part, and of four */
     sample s = make_sample(400000 / step, 0, 3);
@@ -248,9 +246,8 @@ static void parts(void **state)
 }
 
 /* What cannot be read at any place is read from its beginning, as ever. */
-static void streams(void **state)
+CASE(streams)
 {
-    (void)state;
     sample s = make_sample(test_stride() > 1 ? 100000 : 200000, 0, 3);
     const char *plain = in_directory("x.fathom"), *compressed = in_directory("x.fathom.zst");
     store(&s, plain, ALL_COLUMNS, 0, 9973);
@@ -315,9 +312,8 @@ static unsigned threads_for(size_t at)
     return 2 + (unsigned)(at % 3);
 }
 
-static void flip_bits(void **state)
+CASE(flip_bits)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("flip.fathom");
     for (size_t at = 0; at < file->size; at += 11 * test_stride()) {
@@ -330,9 +326,8 @@ static void flip_bits(void **state)
     free_small(file);
 }
 
-static void cut_anywhere(void **state)
+CASE(cut_anywhere)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("cut.fathom");
     for (size_t size = 0; size <= file->size;
@@ -348,9 +343,8 @@ static void cut_anywhere(void **state)
 }
 
 /* Five bytes more, or less, within the first, a middle and the last block. */
-static void shift(void **state)
+CASE(shift)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("shift.fathom");
     static const size_t blocks[] = {0, 5, BLOCKS - 1};
@@ -370,9 +364,8 @@ static void shift(void **state)
 }
 
 /* A block is missing, or stands there twice, or changes places with the next. */
-static void misplaced(void **state)
+CASE(misplaced)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("misplaced.fathom");
     uint8_t bytes[2 * sizeof file->bytes];
@@ -398,9 +391,8 @@ static void misplaced(void **state)
 }
 
 /* Checksums that are right, of content that is not: found while decoding only. */
-static void sealed_nonsense(void **state)
+CASE(sealed_nonsense)
 {
-    (void)state;
     small_file *file = make_small();
     const char *path = in_directory("nonsense.fathom");
     const size_t header = fm_native_block_header_size(ALL_COLUMNS);
@@ -439,9 +431,8 @@ static size_t large_blocks(void)
     return test_stride() > 1 ? 7 : LARGE_BLOCKS;
 }
 
-static void large_damage(void **state)
+CASE(large_damage)
 {
-    (void)state;
     const char *path = in_directory("large.fathom");
     const size_t blocks = large_blocks();
     sample s = make_sample(blocks * 65536 - 77, 0, 4);
@@ -465,9 +456,8 @@ static void large_damage(void **state)
 }
 
 /* The file becomes shorter while it is read: what comes is a beginning of it, and the end is told. */
-static void shortened_meanwhile(void **state)
+CASE(shortened_meanwhile)
 {
-    (void)state;
     const char *path = in_directory("short.fathom");
     sample s = make_sample((size_t)LARGE_BLOCKS * 65536, 1, 4);
     for (unsigned threads = 2; threads <= MOST_THREADS; threads += test_stride() > 1 ? 6 : 3) {
@@ -493,9 +483,8 @@ static void shortened_meanwhile(void **state)
 }
 
 /* Whenever it is closed, threads end and nothing is left. */
-static void closed_early(void **state)
+CASE(closed_early)
 {
-    (void)state;
     const char *path = in_directory("early.fathom");
     sample s = make_sample(large_blocks() * 65536, 0, 4);
     store(&s, path, ALL_COLUMNS, 0, 65536);
@@ -516,16 +505,4 @@ static void closed_early(void **state)
     free_sample(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_the_writer), cmocka_unit_test(uneven_blocks),
-        cmocka_unit_test(fetches),       cmocka_unit_test(parts),
-        cmocka_unit_test(streams),       cmocka_unit_test(flip_bits),
-        cmocka_unit_test(cut_anywhere),  cmocka_unit_test(shift),
-        cmocka_unit_test(misplaced),     cmocka_unit_test(sealed_nonsense),
-        cmocka_unit_test(large_damage),  cmocka_unit_test(shortened_meanwhile),
-        cmocka_unit_test(closed_early),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+CASES_WITH(make_directory, remove_directory);

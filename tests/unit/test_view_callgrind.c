@@ -2,11 +2,9 @@
 /* test_view_callgrind.c - callgrind_annotate reads our file and shows, line by line and function by function,
  * what a naive sum over all pairs gives. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
+#include "random.h"
 
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,15 +38,6 @@ static int remove_folder(void **state)
     unlink(sources[0]);
     unlink(sources[1]);
     return rmdir(folder);
-}
-
-static uint64_t random_state = 0x2545F4914F6CDD1Du;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
 }
 
 static const fm_cache caches[] = {{.name = "L1d", .bytes = 32 << 10},
@@ -152,9 +141,8 @@ static fm_profile *random_profile(void)
     return sample_attributed(made);
 }
 
-static void lines_and_functions_are_those_of_a_naive_sum(void **state)
+CASE(lines_and_functions_are_those_of_a_naive_sum)
 {
-    (void)state;
     if (!annotate_is_here()) skip();
     for (int round = 0; round < 4; round++) {
         size_t cache_count = (size_t)round + 1;
@@ -218,9 +206,8 @@ static void lines_and_functions_are_those_of_a_naive_sum(void **state)
  * main calls even (line 10), which calls odd (line 20), which calls even (line 30), …: main > even > odd >
  * even > odd, where the last two touch data. Inclusive costs by hand.
  */
-static void calls_cost_what_they_lead_to(void **state)
+CASE(calls_cost_what_they_lead_to)
 {
-    (void)state;
     if (!annotate_is_here()) skip();
     fm_attribution *made = sample_attribution(1, 7, 4, 0);
     made->modules[0].path = "/bin/prog";
@@ -315,9 +302,8 @@ static void calls_cost_what_they_lead_to(void **state)
 
 /* Random trees of calls, with recursion of every kind: the inclusive cost of each function is the cost of all
  * paths that it stands on. */
-static void inclusive_costs_are_those_of_a_naive_sum(void **state)
+CASE(inclusive_costs_are_those_of_a_naive_sum)
 {
-    (void)state;
     if (!annotate_is_here()) skip();
     enum { CALLS = 12, SITES = CALLS + 12, PATHS = 40 };
     for (int round = 0; round < 5; round++) {
@@ -371,9 +357,8 @@ static void inclusive_costs_are_those_of_a_naive_sum(void **state)
     }
 }
 
-static void odd_names_are_no_trouble(void **state)
+CASE(odd_names_are_no_trouble)
 {
-    (void)state;
     if (!annotate_is_here()) skip();
     static char longest[20001];
     memset(longest, 'x', sizeof longest - 1);
@@ -413,13 +398,4 @@ static void odd_names_are_no_trouble(void **state)
     fm_profile_destroy(profile);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_and_functions_are_those_of_a_naive_sum),
-        cmocka_unit_test(calls_cost_what_they_lead_to),
-        cmocka_unit_test(inclusive_costs_are_those_of_a_naive_sum),
-        cmocka_unit_test(odd_names_are_no_trouble),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

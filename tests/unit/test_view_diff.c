@@ -2,17 +2,14 @@
 /* test_view_diff.c - lines are matched as an independent computation has it; what got better and worse, and
  * the conditions, are those of closed forms. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/diff.h>
 #include <stdio.h>
 
 #include "attribution_samples.h"
 #include "profile/attribution/line_sums.h"
-#include "view/diff/line_match.h"
+#include "view/diff/diff_parts.h"
 
 /* ---- lines ---- */
 
@@ -29,9 +26,8 @@ static size_t longest_common(const uint32_t *a, size_t n, const uint32_t *b, siz
     return table[n][m];
 }
 
-static void lines_are_matched_as_by_the_textbook(void **state)
+CASE(lines_are_matched_as_by_the_textbook)
 {
-    (void)state;
     uint64_t random = 7;
     for (int round = 0; round < 3000; round++) {
         uint32_t a[60], b[60];
@@ -63,9 +59,8 @@ static void lines_are_matched_as_by_the_textbook(void **state)
     }
 }
 
-static void changed_lines_and_far_apart_files(void **state)
+CASE(changed_lines_and_far_apart_files)
 {
-    (void)state;
     fm_error error;
     fm_line_match match;
     /* Two lines changed in place; then one more put in, so that nobody knows which became which. */
@@ -174,9 +169,8 @@ static void in_order(const char *text, const char *const *parts)
 }
 #define ORDER(text, ...) in_order(text, (const char *const[]){__VA_ARGS__, NULL})
 
-static void better_and_worse_are_told(void **state)
+CASE(better_and_worse_are_told)
 {
-    (void)state;
     /* L1d: 8000 + 1000 + 100 -> 2000 + 3000 + 100; L2: 1100 -> 3100. */
     fm_profile *before = sample(0, 8000, 1000, 10000), *after = sample(3, 2000, 3000, 10000);
     fm_diff *diff = made(before, after);
@@ -212,9 +206,8 @@ static void better_and_worse_are_told(void **state)
 }
 
 /* The file has another name after; that a file is there that was not there before does not matter. */
-static void renamed_files_are_found_by_their_lines(void **state)
+CASE(renamed_files_are_found_by_their_lines)
 {
-    (void)state;
     fm_profile *before = sample(0, 8000, 1000, 10000), *after = sample(3, 2000, 3000, 10000);
     fm_attribution *code = after->attribution;
     for (size_t i = 0; i < 4; i++) {
@@ -235,9 +228,8 @@ static void renamed_files_are_found_by_their_lines(void **state)
     fm_profile_destroy(after);
 }
 
-static void a_ratio_is_no_progress(void **state)
+CASE(a_ratio_is_no_progress)
 {
-    (void)state;
     /* As many misses, twice the references. */
     fm_profile *before = sample(0, 8000, 0, 10000), *after = sample(0, 8000, 0, 30000);
     fm_diff *diff = made(before, after);
@@ -266,9 +258,8 @@ static void set_band(fm_profile *profile, double least, double most)
     profile->accuracy->band[0] = (fm_band_point){512, least, most};
 }
 
-static void what_bands_leave_open_is_no_change(void **state)
+CASE(what_bands_leave_open_is_no_change)
 {
-    (void)state;
     bool holds;
     fm_error error;
     fm_profile *before = sample(0, 8000, 0, 10000), *after = sample(0, 9000, 0, 10000);
@@ -290,9 +281,8 @@ static void what_bands_leave_open_is_no_change(void **state)
     fm_profile_destroy(after);
 }
 
-static void conditions_are_judged(void **state)
+CASE(conditions_are_judged)
 {
-    (void)state;
     fm_profile *before = sample(0, 8000, 1000, 10000), *after = sample(3, 2000, 3000, 10000);
     fm_diff *diff = made(before, after);
     const struct {
@@ -357,9 +347,8 @@ static void conditions_are_judged(void **state)
     fm_profile_destroy(after);
 }
 
-static void what_cannot_be_compared_is_refused(void **state)
+CASE(what_cannot_be_compared_is_refused)
 {
-    (void)state;
     fm_profile *before = sample(0, 8000, 1000, 10000), *after = sample(0, 8000, 1000, 10000);
     fm_diff *diff;
     fm_error error;
@@ -382,19 +371,4 @@ static void what_cannot_be_compared_is_refused(void **state)
     fm_diff_destroy(diff);
     fm_profile_destroy(before);
     fm_profile_destroy(after);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_matched_as_by_the_textbook),
-        cmocka_unit_test(changed_lines_and_far_apart_files),
-        cmocka_unit_test(better_and_worse_are_told),
-        cmocka_unit_test(renamed_files_are_found_by_their_lines),
-        cmocka_unit_test(a_ratio_is_no_progress),
-        cmocka_unit_test(what_bands_leave_open_is_no_change),
-        cmocka_unit_test(conditions_are_judged),
-        cmocka_unit_test(what_cannot_be_compared_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_view_files.c - what is written for other programs, read back by jansson and by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <jansson.h>
 #include <math.h>
@@ -31,9 +28,8 @@ static fm_profile sample(void)
                         .complete = true};
 }
 
-static void csv_has_every_edge(void **state)
+CASE(csv_has_every_edge)
 {
-    (void)state;
     fm_profile profile = sample();
     char *text = NULL;
     size_t size = 0;
@@ -50,9 +46,8 @@ static void csv_has_every_edge(void **state)
     free(text);
 }
 
-static void json_has_curve_and_caches(void **state)
+CASE(json_has_curve_and_caches)
 {
-    (void)state;
     fm_profile profile = sample();
     static const fm_cache caches[] = {{.name = "L1d", .bytes = 32768, .line = 64, .ways = 8, .shared_by = 2},
                                       {.name = "64K", .bytes = 65536}};
@@ -79,9 +74,8 @@ static void json_has_curve_and_caches(void **state)
     free(text);
 }
 
-static void a_comparison_is_read_back(void **state)
+CASE(a_comparison_is_read_back)
 {
-    (void)state;
     fm_comparison comparison = {.overlap = 0.1 + 0.2,
                                 .overlap_log2 = 0.7,
                                 .similarity = 1.0 / 3,
@@ -119,9 +113,8 @@ static void a_comparison_is_read_back(void **state)
 }
 
 /* Inside a script element nothing may look like markup, whatever a name holds. */
-static void html_sees_no_markup_in_json(void **state)
+CASE(html_sees_no_markup_in_json)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -139,9 +132,8 @@ static size_t occurrences(const char *text, const char *part)
     return count;
 }
 
-static void the_report_is_one_whole_page(void **state)
+CASE(the_report_is_one_whole_page)
 {
-    (void)state;
     fm_profile profile = sample();
     const fm_profile *const one[] = {&profile};
     fm_error error;
@@ -176,9 +168,8 @@ static void the_report_is_one_whole_page(void **state)
 }
 
 /* A million exact bins do not go into a page one by one; the sum stays. */
-static void a_long_histogram_is_coarsened(void **state)
+CASE(a_long_histogram_is_coarsened)
 {
-    (void)state;
     if (!fm_report_available()) {
         print_message("SKIP: this build has no report page\n");
         skip();
@@ -209,14 +200,4 @@ static void a_long_histogram_is_coarsened(void **state)
     json_decref(tree);
     free(text);
     free(profile.distances.bins);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(csv_has_every_edge),           cmocka_unit_test(json_has_curve_and_caches),
-        cmocka_unit_test(a_comparison_is_read_back),    cmocka_unit_test(html_sees_no_markup_in_json),
-        cmocka_unit_test(the_report_is_one_whole_page), cmocka_unit_test(a_long_histogram_is_coarsened),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,8 @@
 /* test_view_pairs.c - the list of late re-uses says the right numbers, names the right lines, and fits a
  * terminal; CSV reads back as what went in. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -15,8 +12,6 @@
 #include <wchar.h>
 
 #include "attribution_samples.h"
-#include "view/csv_cell.h"
-#include "view/function_name.h"
 #include "view/text.h"
 
 static const fm_cache caches[] = {
@@ -112,9 +107,8 @@ static fm_profile *sample(void)
     return sample_attributed(made);
 }
 
-static void the_list_says_its_numbers(void **state)
+CASE(the_list_says_its_numbers)
 {
-    (void)state;
     fm_profile *profile = sample();
     /* 1000+500+300+100+50 late, 75 cold; of 1000+500+500+300+100+50+2000+75 = 4525 references. */
     char *text = shown(profile, &caches[L2], 10, 100, false);
@@ -157,9 +151,8 @@ static void the_list_says_its_numbers(void **state)
     fm_profile_destroy(profile);
 }
 
-static void dust_is_swept_together(void **state)
+CASE(dust_is_swept_together)
 {
-    (void)state;
     /* One pair with nearly all, and a hundred with 0.01 % each: the first is told. */
     fm_attribution *made = sample_attribution(1, 102, 0, 0);
     made->modules[0].path = "/bin/prog";
@@ -193,9 +186,8 @@ static void dust_is_swept_together(void **state)
     fm_profile_destroy(profile);
 }
 
-static void nothing_late_is_said(void **state)
+CASE(nothing_late_is_said)
 {
-    (void)state;
     fm_profile *profile = sample();
     char *text = shown(profile, &caches[L3], 10, 80, true); /* 1 Mi blocks: all in time */
     ORDER(text, "misses", "75", "cold", "100.00 %", "no re-use comes too late");
@@ -236,9 +228,8 @@ static void nothing_late_is_said(void **state)
     fm_profile_destroy(profile);
 }
 
-static void a_bound_is_said(void **state)
+CASE(a_bound_is_said)
 {
-    (void)state;
     fm_attribution *made = sample_attribution(0, 2, 0, 0);
     sample_pair(made, 0, 1, FM_RANGE_BEYOND, 30);
     sample_pair(made, FM_NONE, 1, FM_RANGE_BEYOND, 10);
@@ -257,9 +248,8 @@ static void a_bound_is_said(void **state)
     fm_profile_destroy(profile);
 }
 
-static void call_paths_are_shown(void **state)
+CASE(call_paths_are_shown)
 {
-    (void)state;
     fm_attribution *made = sample_attribution(1, 7, 4, 0);
     made->modules[0].path = "/bin/prog";
     made->sites[0].path = 2; /* copy, from step, from main */
@@ -325,9 +315,8 @@ static void assert_fits(const char *text, unsigned width, bool unicode)
     }
 }
 
-static void names_of_all_kinds_fit(void **state)
+CASE(names_of_all_kinds_fit)
 {
-    (void)state;
     if (!setlocale(LC_ALL, "C.UTF-8")) {
         print_message("SKIP: there is no locale C.UTF-8 to measure columns by\n");
         skip();
@@ -403,9 +392,8 @@ static void names_of_all_kinds_fit(void **state)
     fm_profile_destroy(profile);
 }
 
-static void names_of_functions_are_shortened(void **state)
+CASE(names_of_functions_are_shortened)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
     } cases[] = {
@@ -438,9 +426,8 @@ static void names_of_functions_are_shortened(void **state)
     }
 }
 
-static void texts_are_cut(void **state)
+CASE(texts_are_cut)
 {
-    (void)state;
     static const struct {
         const char *name;
         unsigned columns;
@@ -513,9 +500,8 @@ __attribute__((noinline)) static char *csv_of(const fm_profile *profile)
     return text;
 }
 
-static void csv_reads_back(void **state)
+CASE(csv_reads_back)
 {
-    (void)state;
     enum { CELLS = 2 * 7 + 3 + 3 };
     fm_profile *profile = sample();
     fm_attribution *in = profile->attribution;
@@ -574,9 +560,8 @@ static void csv_reads_back(void **state)
 }
 
 /* Text that a terminal or a spreadsheet would carry out is text in a table. */
-static void csv_cells_do_nothing(void **state)
+CASE(csv_cells_do_nothing)
 {
-    (void)state;
     static const struct {
         const char *text, *cell; /* as it stands there */
     } cases[] = {
@@ -630,21 +615,4 @@ static void csv_cells_do_nothing(void **state)
     }
     free(text);
     fm_profile_destroy(profile);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_list_says_its_numbers),
-        cmocka_unit_test(dust_is_swept_together),
-        cmocka_unit_test(nothing_late_is_said),
-        cmocka_unit_test(a_bound_is_said),
-        cmocka_unit_test(call_paths_are_shown),
-        cmocka_unit_test(names_of_all_kinds_fit),
-        cmocka_unit_test(names_of_functions_are_shortened),
-        cmocka_unit_test(texts_are_cut),
-        cmocka_unit_test(csv_reads_back),
-        cmocka_unit_test(csv_cells_do_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_view_terminal.c - what the terminal shows says the right numbers, and is fit for a terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,9 +76,8 @@ static void assert_line(const char *text, const char *beginning, const char *con
 }
 #define LINE(text, beginning, ...) assert_line(text, beginning, (const char *const[]){__VA_ARGS__, NULL})
 
-static void the_histogram_says_its_numbers(void **state)
+CASE(the_histogram_says_its_numbers)
 {
-    (void)state;
     fm_profile profile = sample();
     fm_view_options options = {.width = 100};
     char *text = shown(HISTOGRAM, &profile, &options);
@@ -127,9 +123,8 @@ static size_t width_of_line(const char *line, size_t bytes)
     return width;
 }
 
-static void lines_fit_the_terminal(void **state)
+CASE(lines_fit_the_terminal)
 {
-    (void)state;
     fm_profile profile = sample();
     profile.references += 4000000000000 - 1000;
     bins[0].count += 4000000000000 - 1000;
@@ -151,9 +146,8 @@ static void lines_fit_the_terminal(void **state)
     bins[0].count = 500;
 }
 
-static void the_curve_falls_where_it_should(void **state)
+CASE(the_curve_falls_where_it_should)
 {
-    (void)state;
     /* Half hit at once, the rest from 1024 blocks on: half high on the left, nothing on the right. */
     fm_bin half[] = {{0, 0, 500}, {1023, 1023, 500}};
     fm_profile profile = sample();
@@ -173,9 +167,8 @@ static void the_curve_falls_where_it_should(void **state)
     free(text);
 }
 
-static void caches_say_their_miss_ratios(void **state)
+CASE(caches_say_their_miss_ratios)
 {
-    (void)state;
     fm_profile profile = sample();
     fm_view_options options = {0};
     char *text = shown(CACHES, &profile, &options);
@@ -198,9 +191,8 @@ static void caches_say_their_miss_ratios(void **state)
     free(text);
 }
 
-static void names_cannot_control_the_terminal(void **state)
+CASE(names_cannot_control_the_terminal)
 {
-    (void)state;
     static const struct {
         const char *name, *plain, *unicode;
     } cases[] = {
@@ -229,9 +221,8 @@ static void names_cannot_control_the_terminal(void **state)
         }
 }
 
-static void numbers_are_written_for_people(void **state)
+CASE(numbers_are_written_for_people)
 {
-    (void)state;
     assert_string_equal(fm_text_count(0).text, "0");
     assert_string_equal(fm_text_count(999).text, "999");
     assert_string_equal(fm_text_count(1000).text, "1,000");
@@ -250,9 +241,8 @@ static void numbers_are_written_for_people(void **state)
     assert_string_equal(fm_text_percent(1 - 1e-7).text, ">99.99 %");
 }
 
-static void nothing_is_no_trouble(void **state)
+CASE(nothing_is_no_trouble)
 {
-    (void)state;
     fm_profile profile = {.engine = (char *)"exact", .granularity = 1, .complete = true, .cold_known = true};
     fm_view_options options = {0};
     for (kind what = HISTOGRAM; what <= CACHES; what++) {
@@ -278,9 +268,8 @@ __attribute__((noinline)) static char *parts_of(const fm_profile *profile, const
     return text;
 }
 
-static void a_run_is_said(void **state)
+CASE(a_run_is_said)
 {
-    (void)state;
     fm_profile profile = sample();
     fm_run run = {
         .command = (char *)"./a trace 'b c'",
@@ -321,9 +310,8 @@ static void a_run_is_said(void **state)
     free(text);
 }
 
-static void parts_are_a_tree(void **state)
+CASE(parts_are_a_tree)
 {
-    (void)state;
     enum { PARTS = 8 };
     /* pid, its parent; the sixth is the fourth after exec; the seventh names a process that comes later. */
     static const uint32_t pids[PARTS][2] = {{10, 1},  {20, 10}, {30, 10}, {40, 20},
@@ -389,20 +377,4 @@ static void parts_are_a_tree(void **state)
                 if (width_of_line(line, strcspn(line, "\n")) > options.width) fail_msg("too wide: %s", line);
             free(text);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_histogram_says_its_numbers),
-        cmocka_unit_test(lines_fit_the_terminal),
-        cmocka_unit_test(the_curve_falls_where_it_should),
-        cmocka_unit_test(caches_say_their_miss_ratios),
-        cmocka_unit_test(names_cannot_control_the_terminal),
-        cmocka_unit_test(numbers_are_written_for_people),
-        cmocka_unit_test(nothing_is_no_trouble),
-        cmocka_unit_test(a_run_is_said),
-        cmocka_unit_test(parts_are_a_tree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,8 @@
 /* test_view_verdict.c - the first screen says what is wrong at every cache, by lines that a reader wrote, in
  * 80 columns; the caches of a run survive a file. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -82,7 +79,8 @@ static fm_profile *sample(void)
     sample_pair(made, 5, 5, sample_range(512), 100);
     sample_pair(made, 3, 3, sample_range(1), 5400);
     const fm_bin near[] = {{1024, 2047, 1500}}, far[] = {{32768, 65535, 1000}};
-    const fm_object_use uses[] = {{0, 0, 1500, 0, 0, 1, near}, {0, 1, 1500, 0, 0, 1, near}, {1, 2, 1200, 200, 0, 1, far}};
+    const fm_object_use uses[] = {
+        {0, 0, 1500, 0, 0, 1, near}, {0, 1, 1500, 0, 0, 1, near}, {1, 2, 1200, 200, 0, 1, far}};
     sample_uses(made, uses, 3);
     fm_profile *profile = sample_attributed(made);
     profile->name = strdup("/home/you/prog");
@@ -92,9 +90,8 @@ static fm_profile *sample(void)
     return profile;
 }
 
-static void every_level_is_told(void **state)
+CASE(every_level_is_told)
 {
-    (void)state;
     fm_profile *profile = sample();
     char *text = shown(profile, FM_BY_LINE, 10, 80);
     fits(text, 80);
@@ -122,9 +119,8 @@ static void every_level_is_told(void **state)
     fm_profile_destroy(profile);
 }
 
-static void by_function_and_by_object(void **state)
+CASE(by_function_and_by_object)
 {
-    (void)state;
     fm_profile *profile = sample();
     char *text = shown(profile, FM_BY_FUNCTION, 10, 80);
     fits(text, 80);
@@ -147,9 +143,8 @@ static void by_function_and_by_object(void **state)
     fm_profile_destroy(profile);
 }
 
-static void first_touches_have_no_culprit(void **state)
+CASE(first_touches_have_no_culprit)
 {
-    (void)state;
     fm_attribution *made = sample_attribution(1, 1, 0, 0);
     made->modules[0].path = "/home/you/prog";
     sample_site(made, 0, 0x10, "main", "/home/you/a.c", 10, NULL, NULL, 0);
@@ -169,9 +164,8 @@ static void first_touches_have_no_culprit(void **state)
     fm_profile_destroy(profile);
 }
 
-static void bounds_bands_and_gaps_are_said(void **state)
+CASE(bounds_bands_and_gaps_are_said)
 {
-    (void)state;
     fm_profile *profile = sample();
     fm_error error;
     profile->complete = false;
@@ -192,9 +186,8 @@ static void bounds_bands_and_gaps_are_said(void **state)
     fm_profile_destroy(profile);
 }
 
-static void caches_survive_a_file(void **state)
+CASE(caches_survive_a_file)
 {
-    (void)state;
     const char *path = in_folder("profile.json");
     fm_profile *profile = sample();
     fm_error error;
@@ -214,12 +207,4 @@ static void caches_survive_a_file(void **state)
     fm_profile_destroy(profile);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_level_is_told),           cmocka_unit_test(by_function_and_by_object),
-        cmocka_unit_test(first_touches_have_no_culprit), cmocka_unit_test(bounds_bands_and_gaps_are_said),
-        cmocka_unit_test(caches_survive_a_file),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+CASES_WITH(make_folder, remove_folder);

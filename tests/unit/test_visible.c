@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_visible.c - text from outside as it is shown: every character of Unicode, and bytes that are none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "case.h"
 
-#include <cmocka.h>
 #include <fathom/view.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +23,8 @@ static size_t encode(uint32_t character, char *text)
 }
 
 /* Those that Unicode calls Bidi_Control (PropList.txt), and others that are not seen. */
-static void what_is_not_seen_is_shown_by_number(void **state)
+CASE(what_is_not_seen_is_shown_by_number)
 {
-    (void)state;
     static const uint32_t unseen[] = {0x061C, 0x200E, 0x200F, 0x202A, 0x202B, 0x202C, 0x202D,  0x202E, 0x2066,
                                       0x2067, 0x2068, 0x2069, 0x200B, 0x200D, 0x2028, 0x2029,  0xFEFF, 0x00AD,
                                       0x2060, 0x206F, 0x0085, 0x009B, 0x3164, 0xFFF9, 0xE0001, 0xE007F};
@@ -54,9 +50,8 @@ static void what_is_not_seen_is_shown_by_number(void **state)
 
 /* Of everything there is, what is shown holds nothing that is not seen, and at most four characters a byte.
  */
-static void nothing_unseen_is_left(void **state)
+CASE(nothing_unseen_is_left)
 {
-    (void)state;
     for (uint32_t character = 1; character <= 0x10FFFF; character++) {
         if (character >= 0xD800 && character <= 0xDFFF) continue;
         char text[8], shown[64];
@@ -77,9 +72,8 @@ static void nothing_unseen_is_left(void **state)
     assert_string_equal(fm_visible_text(words, false, same, sizeof same), words);
 }
 
-static void bytes_and_buffers(void **state)
+CASE(bytes_and_buffers)
 {
-    (void)state;
     char buffer[64];
     assert_string_equal(fm_visible_text("a\xff\xe2\x80z\x1b[0m\x7f", false, buffer, sizeof buffer),
                         "a\\xff\\xe2\\x80z\\x1b[0m\\x7f");
@@ -92,14 +86,4 @@ static void bytes_and_buffers(void **state)
     buffer[0] = 'x';
     fm_visible_text("a", false, buffer, 0);
     assert_int_equal(buffer[0], 'x');
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_seen_is_shown_by_number),
-        cmocka_unit_test(nothing_unseen_is_left),
-        cmocka_unit_test(bytes_and_buffers),
-    };
-    return cmocka_run_group_tests_name("visible text", tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch_spans.c - for how long debug registers may be armed: the runtime's rule, with a thread that is
  * played here. Its clock is a number, and what it watches is never used again, or after a known time. */
+#include "case.h"
+
 #include "collect/sample/watch_spans.c" /* what it counts is its own */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 fm_sampler_self fm_self;
 static fm_sample_session session;
@@ -81,9 +78,8 @@ static uint64_t run(uint32_t bursts, uint32_t used_after)
 }
 
 /* The share of the time in which a register is armed, times the loss, is a fourth of the budget. */
-static void test_slow_code_is_watched_as_the_budget_allows(void **state)
+CASE_WITH(test_slow_code_is_watched_as_the_budget_allows, begin, NULL)
 {
-    (void)state;
     tell_pairs(100, 2, 3); /* half as long again: (1.5 - 1 / 1.5) / 2 = 0.417 */
     const uint64_t longest = run(20000, 0);
     const double spent = (double)thread.armed_time * 0.417 / (double)worked;
@@ -93,9 +89,8 @@ static void test_slow_code_is_watched_as_the_budget_allows(void **state)
 }
 
 /* What is used again soon costs little, and is watched at every burst. */
-static void test_what_is_used_again_soon_is_watched_at_once(void **state)
+CASE_WITH(test_what_is_used_again_soon_is_watched_at_once, begin, NULL)
 {
-    (void)state;
     tell_pairs(100, 1000, 1100); /* 0.095: a twentieth of the time may be used */
     for (int i = 0; i < 1000; i++) {
         thread.work = worked;
@@ -108,9 +103,8 @@ static void test_what_is_used_again_soon_is_watched_at_once(void **state)
     assert_int_equal(thread.spans, 0);
 }
 
-static void test_nothing_is_limited_where_nothing_is_lost(void **state)
+CASE_WITH(test_nothing_is_limited_where_nothing_is_lost, begin, NULL)
 {
-    (void)state;
     tell_pairs(8, 3, 3);
     run(1000, 0);
     assert_int_equal(cut, 0);
@@ -118,21 +112,19 @@ static void test_nothing_is_limited_where_nothing_is_lost(void **state)
 }
 
 /* As much above as below: chance, however large, becomes no loss. */
-static void test_chance_is_no_loss(void **state)
+CASE_WITH(test_chance_is_no_loss, begin, NULL)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         tell_pairs(1, 2, 3);
         tell_pairs(1, 3, 2);
         tell_pairs(1, 1, 40); /* of another phase */
     }
-    const uint64_t most = loss(&thread), chance = 427 / 14; /* 0.417, over the root of some 200 */
+    const uint64_t most = armed_loss(&thread), chance = 427 / 14; /* 0.417, over the root of some 200 */
     assert_in_range(most, chance - 6, chance + 10);
 }
 
-static void test_without_windows_it_is_limited_at_first_only(void **state)
+CASE_WITH(test_without_windows_it_is_limited_at_first_only, begin, NULL)
 {
-    (void)state;
     run(UNKNOWN_MOST, 0);
     const uint32_t spans = thread.spans;
     assert_true(cut > 0);
@@ -141,9 +133,8 @@ static void test_without_windows_it_is_limited_at_first_only(void **state)
     assert_int_equal(lane.watches[0].on, 1);
 }
 
-static void test_without_a_budget_nothing_is_limited(void **state)
+CASE_WITH(test_without_a_budget_nothing_is_limited, begin, NULL)
 {
-    (void)state;
     session.budget = 0;
     tell_pairs(100, 1, 3);
     run(1000, 0);
@@ -152,26 +143,11 @@ static void test_without_a_budget_nothing_is_limited(void **state)
 }
 
 /* Bursts have what is left of the budget. */
-static void test_what_watching_costs_is_told(void **state)
+CASE_WITH(test_what_watching_costs_is_told, begin, NULL)
 {
-    (void)state;
     tell_pairs(100, 2, 3);
     assert_int_equal(fm_sampler_watching_costs(&thread), 0);
     run(20000, 0);
     thread.work = worked;
     assert_in_range(fm_sampler_watching_costs(&thread), BUDGET / 4 * 8 / 10, BUDGET / 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_slow_code_is_watched_as_the_budget_allows, begin),
-        cmocka_unit_test_setup(test_what_is_used_again_soon_is_watched_at_once, begin),
-        cmocka_unit_test_setup(test_nothing_is_limited_where_nothing_is_lost, begin),
-        cmocka_unit_test_setup(test_chance_is_no_loss, begin),
-        cmocka_unit_test_setup(test_without_windows_it_is_limited_at_first_only, begin),
-        cmocka_unit_test_setup(test_without_a_budget_nothing_is_limited, begin),
-        cmocka_unit_test_setup(test_what_watching_costs_is_told, begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

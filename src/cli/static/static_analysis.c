@@ -9,23 +9,15 @@
 #include "static/static_walk.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static int out_of_memory(void)
 {
     cli_complain("out of memory");
     return CLI_FAILED;
 }
-static uint64_t accesses_of(const cli_static_run *run)
-{
-    if (!run->counts) return 0;
-    uint64_t loads = strtoull(run->counts->loads, NULL, 10), stores = strtoull(run->counts->stores, NULL, 10),
-             sum;
-    return __builtin_add_overflow(loads, stores, &sum) ? UINT64_MAX : sum;
-}
-
 /* Arrays are told where references miss the smallest cache. */
 static uint64_t late_from(const cli_static_run *run)
 {
@@ -36,9 +28,10 @@ static uint64_t late_from(const cli_static_run *run)
     return least == UINT64_MAX ? 0 : least;
 }
 
-/* Every access. *profile stays NULL where the time is over (and *over is true). */
-static int walk_all(cli_static_run *run, double limit, fm_profile **profile, bool *over)
+static fm_status walk_region(void *context, double limit, fm_profile **profile, fm_raw_pair **pairs,
+                             size_t *pair_count, fm_error *error)
 {
+    const cli_static_run *run = context;
     const cli_walk_options how = {
         .granularity = run->options->granularity,
         .layout = run->layout,
@@ -47,114 +40,69 @@ static int walk_all(cli_static_run *run, double limit, fm_profile **profile, boo
         .edges = run->edges,
         .edge_count = run->edge_count,
         .limit_seconds = limit,
-        .accesses = accesses_of(run),
+        .counts = run->counts,
         .progress = run->options->progress,
     };
-    fm_error error;
-    fm_raw_pair *pairs;
-    size_t count;
-    fm_status status = cli_walk(run->region, &how, profile, &pairs, &count, &error);
-    *over = status == FM_E_LIMIT;
-    if (*over) return -1;
-    if (status != FM_OK) return cli_fail(&error);
-    status = fm_region_attribute(run->region, pairs, count, run->edges, run->edge_count, late_from(run),
-                                 &(*profile)->attribution, &error);
-    int code = status == FM_OK ? cli_static_bound(run, *profile, pairs, count) : cli_fail(&error);
-    free(pairs);
-    return code;
+    return cli_walk(run->region, &how, profile, pairs, pair_count, error);
 }
 
-/* Where the code is, and what it does; how sure the profile is was said by whoever made it. */
-static int label(cli_static_run *run, fm_profile *profile, const char *certainty, const char *method)
+static fm_static_options analysis_options(cli_static_run *run)
 {
-    fm_kernel *kernel = cli_kernel_create(run->region, run->counts);
-    if (!kernel) return out_of_memory();
-    if (profile->kernel) {
-        certainty = profile->kernel->certainty;
-        method = profile->kernel->method;
-    }
-    kernel->layout = strdup(run->layout == FM_LAYOUT_ALIGNED ? "aligned" : "contiguous");
-    kernel->certainty = strdup(certainty);
-    kernel->method = strdup(method);
-    kernel->seconds = cli_now() - run->began;
-    fm_kernel_destroy(profile->kernel);
-    profile->kernel = kernel;
-    free(profile->engine);
-    free(profile->name);
-    profile->engine = strdup("static");
-    profile->name = kernel->function ? NULL : strdup(run->path);
-    if (kernel->function && asprintf(&profile->name, "%s: %s", run->path, kernel->function) < 0)
-        profile->name = NULL;
-    return kernel->layout && kernel->certainty && kernel->method && profile->engine && profile->name
-               ? -1
-               : out_of_memory();
-}
-
-static int work_off(cli_static_run *run, double limit, bool *over)
-{
-    fm_profile *profile = NULL;
-    int code = walk_all(run, limit, &profile, over);
-    if (code < 0 && profile)
-        code = label(run, profile, "exact", "every access worked out, one after the other");
-    if (code >= 0 || !profile) {
-        fm_profile_destroy(profile);
-        return code;
-    }
-    fm_profile_destroy(run->profile);
-    run->profile = profile;
-    return -1;
-}
-
-static int compute(cli_static_run *run)
-{
-    fm_raw_pair *pairs;
-    size_t count;
-    const fm_static_options how = {
+    return (fm_static_options){
         .granularity = run->options->granularity,
         .layout = run->layout,
         .bins = run->bins,
-        .edges = run->edges,
-        .edge_count = run->edge_count,
-        .late_from = late_from(run),
         .limit_seconds = run->options->limit,
         .samples = run->options->samples,
         .seed = 1,
         .method = run->options->method,
-        .pairs = &pairs,
-        .pair_count = &count,
+        .walk = walk_region,
+        .walk_context = run,
+        .counts = run->counts,
     };
-    fm_error error;
-    if (fm_region_profile(run->region, &how, &run->profile, &error)) return cli_fail(&error);
-    int code = cli_static_bound(run, run->profile, pairs, count);
-    free(pairs);
-    return code < 0 ? label(run, run->profile, NULL, NULL) : code;
 }
 
-/*
- * Regions with few accesses are worked off: nothing is surer. For the others the library is asked; where it
- * has no exact answer, and the time allowed is enough, they are worked off all the same.
- */
+/* Where the code is, and what it does; how sure the profile is, its maker has said. */
+static int label_profile(cli_static_run *run, fm_profile *profile)
+{
+    fm_kernel *kernel = cli_kernel_create(run->region, run->counts);
+    if (!kernel) return out_of_memory();
+    kernel->layout = strdup(profile->kernel->layout);
+    kernel->certainty = strdup(profile->kernel->certainty);
+    kernel->method = strdup(profile->kernel->method);
+    kernel->seconds = cli_now() - run->began;
+    fm_kernel_destroy(profile->kernel);
+    profile->kernel = kernel;
+    free(profile->name);
+    profile->name = kernel->function ? NULL : strdup(run->path);
+    if (kernel->function && asprintf(&profile->name, "%s: %s", run->path, kernel->function) < 0)
+        profile->name = NULL;
+    return kernel->layout && kernel->certainty && kernel->method && profile->name ? -1 : out_of_memory();
+}
+
 int cli_static_analyze(cli_static_run *run)
 {
-    enum { FEW = 200000000, PER_SECOND = 30000000 }; /* accesses */
-    const char *method = run->options->method;
-    const uint64_t accesses = accesses_of(run);
-    bool over = false;
-    if (method ? strcmp(method, "walk") == 0 : run->counts && accesses <= FEW) {
-        int code = work_off(run, run->options->limit, &over);
-        if (code >= 0 || !over) return code;
-        if (method) {
-            cli_complain("working all accesses off takes longer than the %g s that --limit-time allows",
-                         run->options->limit);
-            return CLI_FAILED;
-        }
+    fm_raw_pair *pairs;
+    size_t count;
+    fm_error error;
+    fm_static_options how = analysis_options(run);
+    how.edges = run->edges;
+    how.edge_count = run->edge_count;
+    how.late_from = late_from(run);
+    how.pairs = &pairs;
+    how.pair_count = &count;
+    fm_status status = fm_region_profile(run->region, &how, &run->profile, &error);
+    if (status == FM_E_LIMIT && how.method && strcmp(how.method, "walk") == 0) {
+        cli_complain("working all accesses off takes longer than the %g s that --limit-time allows",
+                     run->options->limit);
+        return CLI_FAILED;
     }
-    int code = compute(run);
-    const bool drawn = code < 0 && strcmp(run->profile->kernel->certainty, "sampled") == 0;
-    if (!drawn || method || over || !run->counts) return code;
-    const double left = run->options->limit - (cli_now() - run->began);
-    return (double)accesses / PER_SECOND < left ? work_off(run, left, &over) : code;
+    if (status != FM_OK) return cli_fail(&error);
+    int code = cli_static_bound(run, run->profile, pairs, count);
+    free(pairs);
+    return code < 0 ? label_profile(run, run->profile) : code;
 }
+
 /* ---- --verify ---- */
 
 static double largest_difference(const fm_profile *a, const fm_profile *b)
@@ -173,9 +121,12 @@ static bool same(const fm_profile *a, const fm_profile *b)
 int cli_static_verify(cli_static_run *run)
 {
     fm_profile *judge = NULL;
-    bool over;
-    int code = walk_all(run, 0, &judge, &over);
-    if (code >= 0) return code;
+    fm_error error;
+    int code = -1;
+    fm_static_options how = analysis_options(run);
+    how.method = "walk";
+    how.limit_seconds = HUGE_VAL;
+    if (fm_region_profile(run->region, &how, &judge, &error)) return cli_fail(&error);
     const fm_profile *profile = run->profile;
     const double band =
         profile->accuracy && profile->accuracy->band_count ? profile->accuracy->confidence : 0;

@@ -11,7 +11,7 @@ typedef struct walked {
     fm_analyzer *analyzer;
     cli_progress progress;
     uint64_t done, total;
-    double deadline; /* 0: none */
+    double deadline;
 } walked;
 
 static fm_status visit(void *context, const uint64_t *addresses, const uint32_t *sizes, const uint32_t *tags,
@@ -25,7 +25,7 @@ static fm_status visit(void *context, const uint64_t *addresses, const uint32_t 
     self->done += count;
     cli_progress_update(&self->progress, self->done,
                         self->total ? (double)self->done / (double)self->total : -1);
-    if (status == FM_OK && self->deadline > 0 && cli_now() > self->deadline) {
+    if (status == FM_OK && cli_now() > self->deadline) {
         *error = (fm_error){.status = FM_E_LIMIT, .reason = "the time allowed is over"};
         return FM_E_LIMIT;
     }
@@ -35,8 +35,9 @@ static fm_status visit(void *context, const uint64_t *addresses, const uint32_t 
 fm_status cli_walk(const fm_region *region, const cli_walk_options *options, fm_profile **profile,
                    fm_raw_pair **pairs, size_t *pair_count, fm_error *error)
 {
-    walked self = {.total = options->accesses,
-                   .deadline = options->limit_seconds > 0 ? cli_now() + options->limit_seconds : 0};
+    walked self = {.deadline = cli_now() + options->limit_seconds};
+    if (options->counts)
+        self.total = strtoull(options->counts->loads, NULL, 10) + strtoull(options->counts->stores, NULL, 10);
     const fm_analyzer_options what = {.granularity = options->granularity,
                                       .bins = options->bins,
                                       .edges = options->edges,

@@ -12,9 +12,9 @@ typedef struct cli_walk_options {
     unsigned threads;
     const uint64_t *edges; /* of the attribution */
     size_t edge_count;
-    double limit_seconds; /* 0: none */
-    uint64_t accesses;    /* how many there will be, for progress; 0: not known */
-    bool progress;        /* also where standard error is no terminal */
+    double limit_seconds;
+    const fm_region_counts *counts; /* for progress; NULL: not known */
+    bool progress;                  /* also where standard error is no terminal */
 } cli_walk_options;
 
 /* The profile, and the pairs of accesses (to be freed). FM_E_LIMIT: it took longer than allowed. */

@@ -3,7 +3,7 @@
  * approx.c - the engine `approx`: every distance too small by a guaranteed share, or by a guaranteed number
  * of blocks, at most (merged_stack.h says how, and which paper's sections it follows).
  *
- * A hash table (block_table.h) holds when a block was used last, the merged stack how many blocks that is
+ * A hash table (engine_tables.h) holds when a block was used last, the merged stack how many blocks that is
  * ago. References pass through in chunks, so that the table's buckets are fetched together.
  *
  * Time: a lookup and O(log log M) with a relative error, O(log(C + M/B)) with an absolute one. Space: 27 to
@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/approximate/merged_stack.h"
-#include "engine/block_table.h"
 #include "engine/engine.h"
+#include "engine/engine_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

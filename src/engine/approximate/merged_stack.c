@@ -95,7 +95,7 @@ uint64_t fm_merged_stack_memory_growing(const fm_merged_stack *stack, uint64_t m
 }
 
 /* New arrays in place of the old, which are not released. Fails without changing anything. */
-static fm_status allocate(fm_merged_stack *stack, size_t capacity, fm_error *error)
+static fm_status stack_allocate(fm_merged_stack *stack, size_t capacity, fm_error *error)
 {
     fm_merged_stack made = *stack;
     made.capacity = capacity;
@@ -118,7 +118,7 @@ fm_status fm_merged_stack_reserve(fm_merged_stack *stack, uint64_t more, fm_erro
         return fm_fail(error, FM_E_LIMIT, NULL,
                        "so small an error would need more than 2^32 nodes for so many blocks");
     fm_merged_stack grown = *stack;
-    fm_status status = allocate(&grown, capacity, error);
+    fm_status status = stack_allocate(&grown, capacity, error);
     if (status != FM_OK) return status;
     if (stack->capacity > 0) {
         memcpy(grown.sums, stack->sums, (stack->limit + 1) * sizeof *stack->sums);

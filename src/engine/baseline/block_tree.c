@@ -26,12 +26,12 @@ uint64_t fm_block_tree_memory(const fm_block_tree *tree)
     return bytes_with(tree->capacity, tree->bits);
 }
 
-uint64_t fm_block_tree_memory_at_first(void)
+static uint64_t memory_at_first(void)
 {
     return bytes_with(FIRST_NODES, FIRST_BITS);
 }
 
-static uint64_t mixed(uint64_t value)
+static uint64_t mixed_key(uint64_t value)
 {
     value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
@@ -44,13 +44,13 @@ fm_status fm_block_tree_create(fm_block_tree *tree, uint64_t seed, uint64_t firs
     tree->bits = FIRST_BITS;
     tree->capacity = FIRST_NODES;
     tree->time = first_time;
-    tree->seed_add = mixed(seed);
-    tree->seed_multiply = mixed(seed + UINT64_C(0x9E3779B97F4A7C15)) | 1;
+    tree->seed_add = mixed_key(seed);
+    tree->seed_multiply = mixed_key(seed + UINT64_C(0x9E3779B97F4A7C15)) | 1;
     tree->nodes = fm_pages_allocate(FIRST_NODES * sizeof(splay_node));
     tree->slots = fm_pages_allocate(fm_block_tree_slots(tree) * sizeof(fm_block_slot));
     if (tree->nodes && tree->slots) return FM_OK;
     fm_block_tree_clear(tree);
-    return fm_fail_memory(error, fm_block_tree_memory_at_first(), "the tree of blocks");
+    return fm_fail_memory(error, memory_at_first(), "the tree of blocks");
 }
 
 void fm_block_tree_clear(fm_block_tree *tree)
@@ -191,15 +191,15 @@ void fm_block_tree_add_older(fm_block_tree *tree, uint64_t block)
 }
 
 /* A balanced tree of nodes[first] … nodes[first + count - 1], the most recent one first, which has `time`. */
-static uint32_t balanced(splay_node *nodes, uint32_t first, uint32_t count, uint64_t time)
+static uint32_t balanced_subtree(splay_node *nodes, uint32_t first, uint32_t count, uint64_t time)
 {
     if (count == 0) return SPLAY_NONE;
     const uint32_t newer = count / 2, older = count - 1 - newer;
     splay_node *middle = &nodes[first + newer];
     middle->time = time - newer;
     middle->older = older;
-    middle->right = balanced(nodes, first, newer, time);
-    middle->left = balanced(nodes, first + newer + 1, older, time - newer - 1);
+    middle->right = balanced_subtree(nodes, first, newer, time);
+    middle->left = balanced_subtree(nodes, first + newer + 1, older, time - newer - 1);
     return first + newer;
 }
 
@@ -217,10 +217,10 @@ void fm_block_tree_link_older(fm_block_tree *tree)
         oldest = at;
     }
     if (oldest != SPLAY_NONE) {
-        nodes[oldest].left = balanced(nodes, linked + 1, added, nodes[oldest].time - 1);
+        nodes[oldest].left = balanced_subtree(nodes, linked + 1, added, nodes[oldest].time - 1);
         return;
     }
-    tree->root = balanced(nodes, 1, added, tree->time - 1);
+    tree->root = balanced_subtree(nodes, 1, added, tree->time - 1);
     (void)fm_block_tree_touch(tree, 1); /* the root is the most recent one, always */
     tree->time++;
 }

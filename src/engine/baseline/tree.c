@@ -2,7 +2,7 @@
 /*
  * tree.c - Olken's algorithm: a splay tree of blocks ordered by the time of their last access, each
  * node with a count of its subtree, and a hash table from block to node (block_tree.h). It is the baseline
- * of the literature, tuned by measurement (splay.h); the default engine (exact) is measured against it.
+ * of the literature, tuned by measurement (block_tree.h); the default engine (exact) is measured against it.
  *
  * A reference to a known block finds its node, and so its last time, through the hash table. A
  * top-down splay towards that time takes the node out of the tree, and counts on its way the blocks
@@ -12,7 +12,7 @@
  * bytes per block for the node and 8 to 22 for the hash slot.
  *
  * Under a bound the tree keeps only that many blocks and drops the oldest, as in the papers; what it
- * has seen is remembered beside it (seen_set.h).
+ * has seen is remembered beside it (engine_tables.h).
  *
  * It does not use more than one thread, and holds at most 3 * 2^30 blocks; then it refuses to go on.
  *
@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "engine/baseline/block_tree.h"
 #include "engine/engine.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static fm_status check_limit(const fm_engine *tree, uint64_t needed, fm_error *e
                    needed, tree->blocks.count + 1, tree->max_memory);
 }
 
-static fm_status grow(fm_engine *tree, fm_error *error)
+static fm_status tree_grow(fm_engine *tree, fm_error *error)
 {
     const uint64_t others = memory_beside_blocks(tree);
     const bool sparing = over_limit(tree, others + fm_block_tree_memory_next(&tree->blocks, false));
@@ -78,8 +78,8 @@ static fm_status grow(fm_engine *tree, fm_error *error)
 /* ---- the engine ---- */
 
 /* Asks the seen set about a block that is not held. */
-static fm_status classify(fm_engine *tree, uint64_t block, uint64_t *distance, uint64_t *time_distance,
-                          fm_error *error)
+static fm_status tree_classify(fm_engine *tree, uint64_t block, uint64_t *distance, uint64_t *time_distance,
+                               fm_error *error)
 {
     *distance = *time_distance = FM_COLD;
     if (!tree->seen) return FM_OK;
@@ -114,8 +114,8 @@ static fm_status add_block(fm_engine *tree, uint64_t block, uint32_t hash, uint6
     fm_block_tree *blocks = &tree->blocks;
     const bool full = tree->bound && blocks->count >= tree->bound;
     fm_status status = FM_OK;
-    if (!full && !fm_block_tree_has_room(blocks)) status = grow(tree, error);
-    if (status == FM_OK) status = classify(tree, block, distance, time_distance, error);
+    if (!full && !fm_block_tree_has_room(blocks)) status = tree_grow(tree, error);
+    if (status == FM_OK) status = tree_classify(tree, block, distance, time_distance, error);
     if (status != FM_OK) return status;
     uint32_t x;
     if (full) {

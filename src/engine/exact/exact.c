@@ -4,7 +4,7 @@
  *
  * It is Bennett & Kruskal's idea (mark in time the latest reference to every block; a distance is the
  * number of marks since) with structures made for today's machines: marks are bits in a sliding window
- * (recency_window.h), blocks are found in a table of cache-line buckets (block_table.h), and references
+ * (exact_kernels.h), blocks are found in a table of cache-line buckets (engine_tables.h), and references
  * pass through in chunks whose memory accesses are all in flight together (exact_kernels.h).
  *
  * Time: O(levels) vector operations a reference, levels = 2 + log16(live/28672), at most 6; renumbering
@@ -19,8 +19,10 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/exact/exact_kernels.h"
 #include "engine/exact/exact_state.h"
 
+#include <fathom/engines.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +59,8 @@ static uint64_t exact_memory(const fm_engine *engine)
     return fm_exact_memory((const fm_exact *)engine);
 }
 
-void fm_exact_note_memory(fm_exact *self, uint64_t bytes)
+/* for the peak */
+static void note_memory(fm_exact *self, uint64_t bytes)
 {
     if (bytes > self->memory_peak) self->memory_peak = bytes;
 }
@@ -67,7 +70,7 @@ static uint64_t exact_memory_peak(const fm_engine *engine)
     return ((const fm_exact *)engine)->memory_peak;
 }
 
-fm_status fm_exact_check_limit(const fm_exact *self, uint64_t bytes, fm_error *error)
+static fm_status check_limit(const fm_exact *self, uint64_t bytes, fm_error *error)
 {
     if (self->max_memory && bytes > self->max_memory)
         return fm_fail(error, FM_E_LIMIT, NULL,
@@ -84,9 +87,9 @@ fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error)
                        LIVE_LIMIT - more);
     if (fm_block_table_has_room(&self->table, more)) return FM_OK;
     uint64_t bytes = memory_beside_table(self) + fm_block_table_memory_grown(&self->table, more);
-    fm_status status = fm_exact_check_limit(self, bytes, error);
+    fm_status status = check_limit(self, bytes, error);
     if (status == FM_OK) status = fm_block_table_grow(&self->table, more, error);
-    if (status == FM_OK) fm_exact_note_memory(self, bytes);
+    if (status == FM_OK) note_memory(self, bytes);
     return status;
 }
 
@@ -130,7 +133,7 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
         exact_destroy((fm_engine *)self);
         return status;
     }
-    fm_exact_note_memory(self, fm_exact_memory(self));
+    note_memory(self, fm_exact_memory(self));
     *engine = (fm_engine *)self;
     return FM_OK;
 }
@@ -219,3 +222,226 @@ const fm_engine_ops fm_engine_exact = {
     .memory = exact_memory,
     .memory_peak = exact_memory_peak,
 };
+
+/* ==== ends of pieces ==== */
+
+void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts)
+{
+    ((fm_exact *)engine)->firsts = firsts;
+}
+
+void fm_first_touches_clear(fm_first_touches *firsts)
+{
+    if (firsts->blocks) fm_pages_free(firsts->blocks, firsts->capacity * sizeof *firsts->blocks);
+    if (firsts->tags) fm_pages_free(firsts->tags, firsts->tag_capacity * sizeof *firsts->tags);
+    *firsts = (fm_first_touches){0};
+}
+
+void fm_exact_number_from_here(fm_engine *engine)
+{
+    ((fm_exact *)engine)->clock = 0;
+}
+
+void fm_exact_last_numbers(const fm_engine *engine, const uint64_t *blocks, size_t count, uint32_t *numbers)
+{
+    enum { TOGETHER = 64 };
+    const fm_block_table *table = &((const fm_exact *)engine)->table;
+    const fm_exact_kernels *kernels = ((const fm_exact *)engine)->kernels;
+    fm_bucket *homes[TOGETHER];
+    for (size_t first = 0; first < count; first += TOGETHER) {
+        const size_t some = count - first < TOGETHER ? count - first : TOGETHER;
+        kernels->home(table, blocks + first, some, homes);
+        for (size_t i = 0; i < some; i++) {
+            __builtin_prefetch(homes[i]);
+            fm_block_table_prefetch_times(table, homes[i]);
+        }
+        for (size_t i = 0; i < some; i++)
+            numbers[first + i] = (uint32_t)fm_block_table_find_time(table, blocks[first + i]);
+    }
+}
+
+void fm_exact_empty(fm_engine *engine)
+{
+    fm_exact *self = (fm_exact *)engine;
+    fm_block_table_empty(&self->table);
+    fm_recency_window_restart(&self->window, 0);
+    self->started = self->window_full = self->dropping = false;
+    if (self->seen) fm_seen_set_empty(self->seen);
+    if (!self->firsts) return;
+    self->firsts->count = 0;
+    self->firsts->unheld = 0;
+    self->firsts->given_up = false;
+}
+
+uint64_t fm_exact_live(const fm_engine *engine)
+{
+    return ((const fm_exact *)engine)->table.used;
+}
+
+bool fm_exact_drops(const fm_engine *engine)
+{
+    return ((const fm_exact *)engine)->held > 0;
+}
+
+static uint64_t depth_of(const fm_exact *self, uint64_t position)
+{
+    const uint32_t rank = fm_recency_window_rank(&self->window, position & FM_POSITION_BITS);
+    return (uint32_t)((uint32_t)self->table.used - rank); /* ranks are modulo 2^32 */
+}
+
+void fm_exact_depths(const fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *depths)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    self->kernels->depths(&self->table, &self->window, blocks, count, depths);
+}
+
+uint64_t fm_exact_stack(const fm_engine *engine, uint64_t most, uint64_t *blocks)
+{
+    const fm_exact *self = (const fm_exact *)engine;
+    const fm_block_table *table = &self->table;
+    for (uint64_t i = 0; i < table->bucket_count; i++)
+        for (int slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            const fm_bucket *bucket = &table->buckets[i];
+            if (!bucket->position[slot]) break;
+            const uint64_t depth = depth_of(self, bucket->position[slot]);
+            if (depth < most) blocks[depth] = bucket->key[slot];
+        }
+    return table->used < most ? table->used : most;
+}
+
+/*
+ * ==== restart ====
+ *
+ * When the window of `exact` is full: live blocks are renumbered by their ranks; under a
+ * bound, those beyond it are dropped. Tags stay with their blocks.
+ */
+
+/* Blocks that may be held beyond twice the bound: dropping them costs a sweep of the table, so that it should
+ * be worth it; but whoever sets a small bound wants little memory used. */
+static uint64_t slack_of(uint64_t bound)
+{
+    enum { LEAST = 1 << 12, MOST = 1 << 16, SHARES = 4 };
+    if (bound >= MOST / SHARES) return MOST;
+    return bound * SHARES > LEAST ? bound * SHARES : LEAST;
+}
+
+typedef struct bounding {
+    fm_exact *self;
+    uint64_t dropped; /* blocks of this rank or below go */
+} bounding;
+
+static uint64_t keep_within_bound(void *context, uint64_t key, uint64_t position, uint64_t time)
+{
+    bounding *bounded = context;
+    uint64_t rank = fm_recency_window_rank(&bounded->self->window, position & FM_POSITION_BITS);
+    if (rank > bounded->dropped)
+        return fm_recency_window_packed_position(rank - bounded->dropped) | (position & ~FM_POSITION_BITS);
+    if (bounded->self->with_times) fm_seen_set_store_time(bounded->self->seen, key, time);
+    return 0;
+}
+
+uint64_t fm_exact_seen_budget(const fm_exact *self)
+{
+    if (!self->max_memory) return UINT64_MAX;
+    const uint64_t others = fm_exact_memory(self) - fm_seen_set_memory(self->seen);
+    return self->max_memory > others ? self->max_memory - others : 0;
+}
+
+void fm_exact_note_seen(fm_exact *self)
+{
+    const uint64_t peak = fm_seen_set_memory_peak(self->seen);
+    if (peak == self->seen_peak) return;
+    self->seen_peak = peak;
+    note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + peak);
+}
+
+/* Before the first block is dropped: all were met, and are held. */
+static void remember_all(fm_exact *self)
+{
+    if (self->dropping) return;
+    self->dropping = true;
+    /* No memory to remember them: from now on first touches are not known. */
+    if (!fm_seen_set_keep_table(self->seen, &self->table, fm_exact_seen_budget(self)))
+        fm_seen_set_give_up(self->seen, fm_seen_set_count(self->seen));
+    fm_exact_note_seen(self);
+}
+
+/* A bound may be as large as 2^64 - 1. */
+uint64_t fm_exact_most_held(const fm_engine *engine)
+{
+    const uint64_t held = ((const fm_exact *)engine)->held;
+    if (held == 0 || held > (UINT64_MAX - slack_of(held)) / 2) return UINT64_MAX;
+    return 2 * held + slack_of(held);
+}
+
+bool fm_exact_too_many(const fm_exact *self)
+{
+    if (!self->held) return false;
+    const uint64_t slack = slack_of(self->held);
+    /* A bound may be as large as 2^64 - 1. */
+    return self->table.used > slack && (self->table.used - slack) / 2 > self->held;
+}
+
+fm_status fm_exact_restart(fm_exact *self, fm_error *error)
+{
+    uint64_t live = self->table.used;
+    uint64_t kept = self->held && live > self->held ? self->held : live;
+    uint64_t bytes = fm_exact_memory(self) - fm_recency_window_memory(&self->window);
+    uint64_t grown = fm_recency_window_memory_for(kept), now = fm_recency_window_memory(&self->window);
+    bytes += grown > now ? grown : now;
+    fm_status status = check_limit(self, bytes, error);
+    if (status == FM_OK) status = fm_recency_window_reserve(&self->window, kept, error);
+    if (status != FM_OK) {
+        self->window_full = true;
+        return status;
+    }
+    note_memory(self, bytes);
+    if (kept < live) {
+        bounding bounded = {.self = self, .dropped = live - kept};
+        remember_all(self);
+        if (self->with_times) {
+            fm_block_table_filter(&self->table, keep_within_bound, &bounded);
+        } else {
+            const fm_dropping what = {
+                .from = fm_recency_window_select(&self->window, (uint32_t)(bounded.dropped + 1)),
+                .dropped = bounded.dropped,
+                .window = &self->window};
+            self->kernels->drop(&self->table, &what);
+        }
+    } else {
+        self->kernels->renumber(&self->table, &self->window);
+    }
+    fm_recency_window_restart(&self->window, kept);
+    self->window_full = false;
+    return FM_OK;
+}
+
+/*
+ * ==== instruction sets ====
+ *
+ * Which kernels this machine can run, best first.
+ */
+
+static const fm_exact_kernels *const kernels[] = {
+#if defined(__x86_64__)
+    &fm_exact_avx512,
+    &fm_exact_avx2,
+#endif
+    &fm_exact_portable,
+};
+
+enum { KERNELS = sizeof kernels / sizeof kernels[0] };
+
+const char *fm_isa_at(size_t index)
+{
+    for (size_t i = 0; i < KERNELS; i++)
+        if (kernels[i]->usable() && index-- == 0) return kernels[i]->isa;
+    return NULL;
+}
+
+const fm_exact_kernels *fm_exact_kernels_find(const char *isa)
+{
+    for (size_t i = 0; i < KERNELS; i++)
+        if (kernels[i]->usable() && (!isa || strcmp(kernels[i]->isa, isa) == 0)) return kernels[i];
+    return NULL;
+}

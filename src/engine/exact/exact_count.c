@@ -1,13 +1,184 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exact_count.c - counting without order, the usual way through `exact`: part by part. Repeats are removed;
- * what is left is worked off as a part (exact_part.c), or where few blocks are touched twice, chunk by
+ * what is left is worked off as a part, or where few blocks are touched twice, chunk by
  * chunk.
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/exact/exact_ends.h"
+#include "engine/exact/exact_kernels.h"
 #include "engine/exact/exact_state.h"
+
+#include <string.h>
+
+/*
+ * ==== run ====
+ *
+ * A run of references through `exact`, chunk by chunk: lookups, then distances, while the
+ * buckets of the next chunk are being fetched.
+ */
+
+/* Times stand beside the table, a slot's at the slot's number. */
+static void prefetch_times(const fm_block_table *table, fm_bucket *const *homes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) fm_block_table_prefetch_times(table, homes[i]);
+}
+
+static void chunk_lookup(fm_exact *self, const uint64_t *keys, fm_bucket *const *homes, const fm_outlet *out)
+{
+    if (out->times)
+        self->kernels->lookup_timed(&self->table, &self->window, keys, out->now, out->leave, homes,
+                                    self->clock, out->times, &self->chunk);
+    else if (out->now)
+        self->kernels->lookup_tagged(&self->table, &self->window, keys, out->now, out->leave, homes,
+                                     &self->chunk);
+    else
+        self->kernels->lookup(&self->table, &self->window, keys, homes, &self->chunk);
+}
+
+static void outlet_advance(fm_outlet *out, size_t taken)
+{
+    out->done += taken;
+    if (out->now) {
+        out->now += taken;
+        out->leave += taken;
+    }
+    if (!out->ordered) return;
+    out->distances += taken;
+    if (out->times) out->times += taken;
+    if (out->uses) out->uses += taken;
+}
+
+fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out, size_t *done,
+                       fm_error *error)
+{
+    const fm_exact_kernels *kernels = self->kernels;
+    fm_block_table *table = &self->table;
+    fm_recency_window *window = &self->window;
+    fm_chunk *chunk = &self->chunk;
+    *done = 0;
+    if (count == 0) return FM_OK;
+    fm_status status = self->window_full ? fm_exact_restart(self, error) : FM_OK;
+    if (status == FM_OK) status = fm_exact_make_room(self, FM_TWO_CHUNKS, error);
+    if (status != FM_OK) return status;
+
+    fm_bucket **homes = self->homes[0], **soon = self->homes[1];
+    chunk->count = fm_exact_chunk_size(count, fm_recency_window_run(window));
+    kernels->home(table, keys, chunk->count, homes);
+    while (status == FM_OK && chunk->count > 0) {
+        chunk_lookup(self, keys, homes, &out);
+
+        /* The next chunk's buckets, to be fetched while this one's distances are found. */
+        const size_t taken = chunk->count;
+        size_t line_left = fm_recency_window_run(window) - taken;
+        size_t next = fm_exact_chunk_size(count - taken, line_left ? line_left : FM_LINE_BITS);
+        status = fm_exact_make_room(self, FM_TWO_CHUNKS, error);
+        if (status == FM_OK && !out.ordered)
+            status = fm_tally_reserve(out.tally, table->used + FM_TWO_CHUNKS, error);
+        if (status == FM_OK) kernels->home(table, keys + taken, next, soon);
+        if (status == FM_OK && out.times) prefetch_times(table, soon, next);
+        for (size_t i = status == FM_OK ? next : 0; i < taken; i++) soon[i] = table->buckets;
+        const size_t near = chunk->near_count, far = chunk->far_count;
+        kernels->near(window, chunk, soon);
+        kernels->far(window, chunk, soon + near);
+        for (size_t i = near + far; i < taken; i++) __builtin_prefetch(soon[i], 1, 3);
+
+        window->open_live += (uint32_t)(taken - near);
+        if (out.ordered)
+            fm_exact_deliver_ordered(self, keys, &out);
+        else
+            fm_exact_deliver_counts(self, keys, &out);
+        outlet_advance(&out, taken);
+        keys += taken;
+        count -= taken;
+        *done += taken;
+        self->clock += taken;
+        bool room = fm_recency_window_advance(window, taken);
+        if (fm_exact_too_many(self)) room = false;
+        if (!room) {
+            fm_status restarted = fm_exact_restart(self, status == FM_OK ? error : NULL);
+            if (status == FM_OK) status = restarted;
+        }
+        chunk->count = next;
+        fm_bucket **swap = homes;
+        homes = soon;
+        soon = swap;
+    }
+    return status;
+}
+
+/*
+ * ==== part ====
+ *
+ * A part of the trace worked off by itself (fm_part in exact_kernels.h): the distances of most
+ * references follow from the part alone; every block's first reference in it goes to the table and the
+ * window, and its position becomes that of its last one.
+ */
+
+/* Whether a part can go through without a stop: the table and the window have room for all of it. */
+static bool part_fits(fm_exact *self)
+{
+    if (self->window_full || fm_recency_window_left(&self->window) < FM_PART_MOST + FM_CHUNK) return false;
+    return fm_exact_make_room(self, FM_PART_MOST + FM_TWO_CHUNKS, NULL) == FM_OK;
+}
+
+bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out)
+{
+    const fm_exact_kernels *kernels = self->kernels;
+    fm_part *part = &self->part;
+    if (!fm_part_distances(kernels, keys, count, part)) return false;
+    fm_exact_deliver_part(self, count, out);
+    kernels->part_first(keys, count, self->window.position, out->now, out->leave, part);
+    return true;
+}
+
+/* Counts the first references that stand in self->part, in a window and a table with room for them. */
+static void run_firsts(fm_exact *self, fm_outlet out)
+{
+    const fm_exact_kernels *kernels = self->kernels;
+    fm_recency_window *window = &self->window;
+    fm_chunk *chunk = &self->chunk;
+    const fm_part *part = &self->part;
+    const size_t firsts = part->first_count;
+    fm_bucket **homes = self->part_homes;
+    kernels->home(&self->table, part->key, firsts, homes);
+    /* At worst, old contents behind them are prefetched in vain. */
+    for (size_t i = 0; i < FM_CHUNK && i < firsts; i++) __builtin_prefetch(homes[i], 1, 3);
+    for (size_t first = 0; first < firsts; first += chunk->count) {
+        chunk->count = firsts - first < FM_CHUNK ? firsts - first : FM_CHUNK;
+        if (out.pairs)
+            kernels->lookup_first_tagged(&self->table, window, part, first, homes + first, chunk);
+        else
+            kernels->lookup_first(&self->table, window, part, first, homes + first, chunk);
+        const size_t near = chunk->near_count;
+        fm_bucket *const *soon = homes + first + chunk->count;
+        kernels->near(window, chunk, soon);
+        kernels->far(window, chunk, soon + near);
+        window->open_live -= (uint32_t)near;
+        out.done = first;
+        fm_exact_deliver_counts(self, part->key + first, &out);
+    }
+    /* The positions that were given out. */
+    for (size_t left = firsts; left > 0;) {
+        size_t run = fm_recency_window_run(window);
+        if (run > left) run = left;
+        window->open_live += (uint32_t)run;
+        fm_recency_window_advance(window, run);
+        left -= run;
+    }
+}
+
+/* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
+static bool run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out)
+{
+    if (!fm_exact_part_by_itself(self, keys, count, &out)) return false;
+    out.first_index = self->part.first;
+    run_firsts(self, out);
+    self->clock += count;
+    return true;
+}
+
+/* ==== count ==== */
 
 /* In pages: there may be many, and while they are few they take few. */
 static bool reserve_pages(void **array, size_t *capacity, size_t needed, size_t size)
@@ -69,8 +240,8 @@ static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint3
 
 static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_count, bool whole, fm_outlet out)
 {
-    if (!fm_exact_try_part(self, left_count) || !fm_exact_part_fits(self)) return false;
-    bool done = fm_exact_run_part(self, left, left_count, out);
+    if (!fm_exact_try_part(self, left_count) || !part_fits(self)) return false;
+    bool done = run_part(self, left, left_count, out);
     fm_exact_judge_part(self, done, left_count, whole);
     return done;
 }
@@ -148,4 +319,81 @@ fm_status fm_exact_count(fm_engine *engine, const fm_references *references, con
         *done += taken;
     }
     return status;
+}
+
+/*
+ * ==== digest ====
+ *
+ * A part by itself in another thread than the rest of it: an engine beside
+ * the one that counts digests the part, that one counts what is left, when its turn comes. Between them, a
+ * block's place is the position that it would get in an empty window; with tags, as it stands in the table.
+ */
+
+fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t number,
+                          const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error)
+{
+    fm_exact *self = (fm_exact *)engine;
+    fm_pairs *const pairs = results->pairs;
+    const size_t count = given->count;
+    const fm_outlet out = {.tally = results->distances,
+                           .pairs = pairs,
+                           .now = given->now,
+                           .leave = given->leave,
+                           .offset = number};
+    *done = false;
+    if (!fm_exact_try_part(self, count)) return FM_OK;
+    fm_status status = fm_tally_reserve(results->distances, FM_PART_MOST, error);
+    if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, count, error);
+    if (status != FM_OK) return status;
+    if (pairs) self->tags->kept.pair_count = 0;
+    self->window.position = 0;
+    *done = fm_exact_part_by_itself(self, given->blocks, count, &out);
+    fm_exact_judge_part(self, *done, count, count > FM_PART / 2);
+    if (!*done) return FM_OK;
+    if (pairs) self->kernels->count_pairs(&pairs->table, self->tags->kept.pair, self->tags->kept.pair_count);
+    const fm_part *part = &self->part;
+    *residue = (fm_residue){.count = part->first_count,
+                            .blocks = part->key,
+                            .places = part->position,
+                            .now = part->now,
+                            .number = part->first};
+    return FM_OK;
+}
+
+/* From places in an empty window to the next ones in this. */
+static void place_firsts(fm_exact *self, const uint64_t *places, size_t count)
+{
+    const uint64_t next = self->window.position, line = next >> FM_LINE_SHIFT;
+    const uint64_t within = (UINT64_C(1) << FM_LINE_SHIFT) - 1;
+    const uint32_t offset = (uint32_t)(next & within);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t place = places[i] & FM_POSITION_BITS;
+        const uint32_t at =
+            offset + (uint32_t)(place >> FM_LINE_SHIFT) * FM_LINE_BITS + (uint32_t)(place & within);
+        self->part.position[i] =
+            (places[i] & ~FM_POSITION_BITS) | (line + at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS;
+    }
+}
+
+fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *residue,
+                                 const fm_engine_results *results, fm_error *error)
+{
+    fm_exact *self = (fm_exact *)engine;
+    fm_tally *const tally = results->distances;
+    fm_pairs *const pairs = results->pairs;
+    fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART_MOST + FM_TWO_CHUNKS, error);
+    if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, residue->count, error);
+    if (status == FM_OK && !part_fits(self)) {
+        status = fm_exact_restart(self, error); /* then the window has room for more than a part */
+        if (status == FM_OK) status = fm_exact_make_room(self, FM_PART_MOST + FM_TWO_CHUNKS, error);
+    }
+    if (status != FM_OK) return status;
+    fm_part *part = &self->part;
+    part->first_count = residue->count;
+    memcpy(part->key, residue->blocks, residue->count * sizeof *part->key);
+    if (pairs) memcpy(part->now, residue->now, residue->count * sizeof *part->now);
+    place_firsts(self, residue->places, residue->count);
+    run_firsts(self, (fm_outlet){.tally = tally, .pairs = pairs});
+    self->started = false; /* which block was the latest is not known here */
+    return FM_OK;
 }

@@ -3,7 +3,7 @@
  * exact_deliver.c - where the distances that `exact` finds go: into a tally, with tags also into the counters
  * of pairs and the list of late references; or one by one, in order.
  */
-#include "engine/exact/exact_ends.h"
+#include "engine/exact/exact_kernels.h"
 #include "engine/exact/exact_state.h"
 
 /* Under a bound: is a block that is not held a first touch? */
@@ -147,7 +147,7 @@ fm_status fm_exact_tally_each(const fm_exact_kernels *kernels, fm_tally *tally, 
     return status;
 }
 
-/* Blocks that are not held go on the list of first touches, as exact_ends.h says. There is room. */
+/* Blocks that are not held go on the list of first touches, as exact_kernels.h says. There is room. */
 static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
 {
     fm_first_touches *firsts = self->firsts;

@@ -1,6 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_kernels.h - the hot loops of `exact` and of the analyzer, chosen at run time by instruction set.
+ * exact_kernels.h - what other rooms use of `exact`: the recency window, the kernels (its hot loops and those
+ * of the analyzer, chosen at run time by instruction set), distances counted into a tally, the stack of a
+ * small bound, and the ends of pieces that are analysed apart. The engine's own state is in exact_state.h.
+ */
+#ifndef FATHOM_ENGINE_EXACT_EXACT_KERNELS_H
+#define FATHOM_ENGINE_EXACT_EXACT_KERNELS_H
+
+#include "engine/engine.h"
+#include "engine/engine_tables.h"
+
+#include <fathom/status.h>
+
+/*
+ * ==== recency window ====
+ *
+ * Mattson's stack as a bitmap: one bit per reference, set where that reference is the
+ * latest to its block. The number of set bits after a block's position is its reuse distance.
+ *
+ * Positions are numbered by reference. A *line* (one cache line) is seven words of bits and one word
+ * that packs, for each of the seven, how many bits are set before it in the line (9 bits each); so a
+ * position is line·512 + offset with offset < 448. Above the lines stand nodes of counters: a *node* is
+ * one cache line that holds, for each child, how many bits are set in the children before it.
+ *
+ *     level 1: 32 × u16 over lines     (16 Ki positions: a *region*)
+ *     level 2…: 16 × u32 each
+ *     top:      32 × u32, the last one, kept in registers by the kernels
+ *
+ * To count the bits up to a position, add one counter per level; to clear a bit, subtract one from the
+ * counters behind it: one vector operation per level. u32 counters may wrap; differences are right as
+ * long as fewer than 2^32 blocks are live.
+ *
+ * References fill the *open* region, the last one; the regions before it are *closed*. What kernels do
+ * in the open region needs its own lines and its level-1 node only. Counters of the levels above for a
+ * region are set when it is opened.
+ *
+ * When the window is full, the live bits move to its beginning (fm_recency_window_restart) and the
+ * owner renumbers its blocks (fm_recency_window_rank gives each its new place): O(live) work for every
+ * 15·live references or more.
+ */
+
+enum {
+    FM_LINE_BITS = 448,   /* bits in use of a line */
+    FM_LINE_SHIFT = 9,    /* positions a line takes, as a power of two */
+    FM_LINE_WORDS = 8,    /* seven of bits, one of counters */
+    FM_REGION_LINES = 32, /* lines under a level-1 node */
+    FM_REGION_SHIFT = 14, /* positions a region takes */
+    FM_REGION_BITS = FM_LINE_BITS * FM_REGION_LINES,
+    FM_NODE_CHILDREN = 16, /* from level 2 on */
+    FM_NODE_SHIFT = 4,
+    FM_TOP_CHILDREN = 32,
+    FM_LEVELS_MAX = 6, /* levels under the top: 2^(14+5·4+5) = 2^39 positions */
+};
+
+typedef struct fm_recency_window {
+    uint64_t *words;                    /* FM_LINE_WORDS per line */
+    uint16_t *lines;                    /* level 1: a counter per line */
+    uint32_t *nodes[FM_LEVELS_MAX + 1]; /* nodes[l] for l = 2 … levels: a counter per level-(l-1) node */
+    uint32_t top[FM_TOP_CHILDREN] __attribute__((aligned(64)));
+    int levels;                                 /* levels under the top, at least 1 */
+    uint64_t regions;                           /* regions there is room for */
+    uint64_t capacity_bytes[FM_LEVELS_MAX + 1]; /* of words (0), lines (1), nodes (2…) */
+    uint64_t open;                              /* the open region */
+    uint64_t position;                          /* the next reference's */
+    uint32_t open_live;                         /* bits set in the open region */
+    uint32_t closed_live;                       /* bits set in the closed ones, modulo 2^32 */
+} fm_recency_window;
+
+/* counts[w] has a one in the packed field of every word after w. */
+extern const uint64_t fm_line_packed_step[FM_LINE_WORDS];
+
+static inline uint64_t fm_recency_window_open_base(const fm_recency_window *window)
+{
+    return window->open << FM_REGION_SHIFT;
+}
+
+/* Positions that are left in the current line: a run of references takes consecutive positions there. */
+static inline size_t fm_recency_window_run(const fm_recency_window *window)
+{
+    return FM_LINE_BITS - (size_t)(window->position & ((1U << FM_LINE_SHIFT) - 1));
+}
+
+/* Positions that are left before the window is full. */
+static inline uint64_t fm_recency_window_left(const fm_recency_window *window)
+{
+    uint64_t lines = ((window->regions << FM_REGION_SHIFT) - window->position) >> FM_LINE_SHIFT;
+    return lines * FM_LINE_BITS; /* a line that was begun is not counted */
+}
+
+/* A new region: every bit set ahead of time, so that a reference only ever clears the bit it leaves. words:
+ * those of its lines; counters: one for each. */
+void fm_recency_region_fill(uint64_t *words, uint16_t *counters);
+
+fm_status fm_recency_window_create(fm_recency_window *window, fm_error *error);
+void fm_recency_window_clear(fm_recency_window *window);
+uint64_t fm_recency_window_memory(const fm_recency_window *window);
+/* What it will hold after a restart with that many live blocks. */
+uint64_t fm_recency_window_memory_for(uint64_t live);
+
+/*
+ * Moves on by `count` positions (at most fm_recency_window_run), opening the next line or region where
+ * one is full. False when the window is full: restart it before the next reference.
+ */
+bool fm_recency_window_advance(fm_recency_window *window, size_t count);
+
+/* Bits set in a line up to and including this position, which must be live; words: those of all lines. */
+static inline uint32_t fm_recency_line_rank(const uint64_t *words, uint64_t position)
+{
+    const uint64_t word = position >> 6;
+    return (uint32_t)__builtin_popcountll(words[word] << (~position & 63)) +
+           ((uint32_t)(words[word | 7] >> (9 * (word & 7))) & 511);
+}
+
+/* Bits set before a line. Modulo 2^32. */
+static inline uint32_t fm_recency_window_before(const fm_recency_window *window, uint64_t line)
+{
+    uint32_t rank = window->lines[line];
+    uint64_t child = line / FM_REGION_LINES;
+    for (int level = 2; level <= window->levels; level++) {
+        rank += window->nodes[level][child];
+        child /= FM_NODE_CHILDREN;
+    }
+    return rank + window->top[child];
+}
+
+/* Bits set at positions up to and including this one, which must be live. Modulo 2^32. */
+static inline uint32_t fm_recency_window_rank(const fm_recency_window *window, uint64_t position)
+{
+    return fm_recency_line_rank(window->words, position) +
+           fm_recency_window_before(window, position >> FM_LINE_SHIFT);
+}
+/* The position of the bit with this rank, from 1 on, in a line; words: the line's. */
+uint64_t fm_recency_line_select(const uint64_t *words, uint64_t rank);
+/* The position of the block with this rank, from 1 on. */
+uint64_t fm_recency_window_select(const fm_recency_window *window, uint32_t rank);
+/* The cache line that rank will need first. */
+static inline const void *fm_recency_window_line(const fm_recency_window *window, uint64_t position)
+{
+    return window->words + (position >> FM_LINE_SHIFT) * FM_LINE_WORDS;
+}
+
+/* The position that the block with this rank (from 1) has after a restart. */
+static inline uint64_t fm_recency_window_packed_position(uint64_t rank)
+{
+    uint64_t index = rank - 1;
+    return ((index / FM_LINE_BITS + 1) << FM_LINE_SHIFT) + index % FM_LINE_BITS;
+}
+
+/*
+ * Makes room for a restart with `live` blocks: may fail, then the window is as it was. After it, ranks
+ * can still be asked for; fm_recency_window_restart then lays the live bits out anew and cannot fail.
+ */
+fm_status fm_recency_window_reserve(fm_recency_window *window, uint64_t live, fm_error *error);
+void fm_recency_window_restart(fm_recency_window *window, uint64_t live);
+/* The same with as many regions as it has room for with so many live blocks, for which memory was reserved:
+ * it is not full before. */
+void fm_recency_window_restart_for(fm_recency_window *window, uint64_t live, uint64_t blocks);
+
+/*
+ * ==== kernels ====
+ *
+ * The hot loops of `exact` and of the analyzer, chosen at run time by instruction set.
  *
  * References go through in chunks. A chunk's lookups come first; they sort its references into three
  * lists by where the block's previous position lies:
@@ -17,13 +177,6 @@
  * the upper bits of its position in the block table, which no position needs. Kernels whose name ends in
  * _tagged are the same loops with tags; the plain ones know nothing of them.
  */
-#ifndef FATHOM_ENGINE_EXACT_KERNELS_H
-#define FATHOM_ENGINE_EXACT_KERNELS_H
-
-#include "engine/block_table.h"
-#include "engine/exact/recency_window.h"
-#include "engine/pair_table.h"
-#include "engine/ranges.h"
 
 /* A position has 39 bits at most (FM_LEVELS_MAX), a tag 24. */
 enum { FM_TAG_SHIFT = 40 };
@@ -44,7 +197,7 @@ typedef struct fm_chunk {
     uint32_t far_distance[FM_CHUNK_ROOM]; /* likewise */
     uint32_t far_index[FM_CHUNK_ROOM];
     uint32_t fresh_index[FM_CHUNK_ROOM];
-    /* With tags: the words to count (pair_table.h), still without their ranges. */
+    /* With tags: the words to count (engine_tables.h), still without their ranges. */
     uint64_t near_pair[FM_CHUNK_ROOM];
     uint64_t far_pair[FM_CHUNK_ROOM];
     uint64_t fresh_pair[FM_CHUNK_ROOM];
@@ -238,7 +391,7 @@ typedef struct fm_exact_kernels {
     void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                    size_t count, uint64_t *depths);
     /*
-     * For small_stack.h. The next positions in order, to part.position. Touches of blocks, which get those
+     * For the small stack. The next positions in order, to part.position. Touches of blocks, which get those
      * positions, to the lists of those that are held and of those that are not. Then held_distance, from live
      * bits at that moment to distances. And the blocks within the bound to the region's beginning.
      */
@@ -246,9 +399,9 @@ typedef struct fm_exact_kernels {
     void (*small_find)(const uint64_t *blocks, size_t count, struct fm_small_stack *stack);
     void (*small_ranks)(struct fm_small_stack *stack);
     void (*small_restart)(struct fm_small_stack *stack);
-    /* For block_sample.h: the common hash of every block. And the indices, in order, of the common hashes
-     * that are in a sample: their product with its multiplier is at most `limit`. At most 2^16 of them; may
-     * write up to 16 more than it returns. */
+    /* For samples of blocks (sampled.h): the common hash of every block. And the indices, in order, of the
+     * common hashes that are in a sample: their product with its multiplier is at most `limit`. At most 2^16
+     * of them; may write up to 16 more than it returns. */
     void (*sample_common)(const uint64_t *blocks, size_t count, uint64_t *common);
     size_t (*sample_choose)(const uint64_t *common, size_t count, uint64_t multiplier, uint64_t limit,
                             uint16_t *chosen);
@@ -323,5 +476,153 @@ extern const fm_exact_kernels fm_exact_avx512, fm_exact_avx2, fm_exact_portable;
 
 /* The best usable kernels, or those named; NULL where this machine cannot run them or there are none. */
 const fm_exact_kernels *fm_exact_kernels_find(const char *isa);
+
+/*
+ * ==== small stack ====
+ *
+ * Exact reuse distances below a small bound, at the cost of a few loads from near caches: the
+ * exact part of the engine `shards`.
+ *
+ * `exact` under a bound works with tables made for any number of blocks. Where no more than some thousands
+ * are of interest, everything fits into the second-level cache, and a part of the trace (fm_part in
+ * exact_kernels.h) is worked off like this:
+ *
+ *     - what follows from the part alone is counted by the kernels that `exact` has for it;
+ *     - every block's first touch in the part is looked up in a table of 16-bit positions;
+ *     - its distance is a rank in one region of a recency window, whose 32 counters are
+ *       in a register;
+ *     - the blocks of the part get the next positions of the region, in the order of their last touches.
+ *
+ * Where that leaves many lookups, all references are looked up instead, without a look at the part.
+ *
+ * When the region is full, the blocks within the bound move to its beginning, and the table is made anew: the
+ * others are forgotten. So nothing is ever removed from the table.
+ *
+ * A block that is not held is a first touch, or one that was forgotten and is beyond the bound: those are
+ * listed, and the owner decides which.
+ */
+
+enum {
+    FM_SMALL_BOUND = 8192, /* the largest: the blocks within it and those of a part fill the region */
+    FM_SMALL_CHUNK = 512,
+    FM_SMALL_SLOT_BITS = 16,
+    FM_SMALL_SLOTS = 1 << FM_SMALL_SLOT_BITS,
+    FM_SMALL_POSITIONS = 1 << FM_REGION_SHIFT,
+};
+
+typedef struct fm_small_stack {
+    fm_part part;
+    const fm_exact_kernels *kernels;
+    uint64_t bound;
+    uint32_t multiplier[3]; /* of the table's hash; secret */
+    uint32_t next;          /* places of the region that are taken; the first is never given out */
+    uint32_t live;          /* bits set there: blocks held, and one for the first place */
+    uint64_t last;          /* the latest block, for removing repeats */
+    bool started;           /* there is a latest block */
+    unsigned single;        /* parts that still go through reference by reference */
+    unsigned straight;      /* parts that still go through without a look for repeats */
+    /* The region: positions that were not given out are set. */
+    uint64_t words[FM_REGION_LINES * FM_LINE_WORDS] __attribute__((aligned(64)));
+    uint16_t lines[FM_REGION_LINES] __attribute__((aligned(64)));
+    uint64_t block[FM_SMALL_POSITIONS]; /* by position */
+    uint16_t position[FM_SMALL_SLOTS];  /* of the latest touch, by linear probing; 0: free */
+    /* Of the current part: the slot of every first touch and where the block was (0: nowhere). */
+    uint16_t slot[FM_PART_ROOM];
+    uint16_t old[FM_PART_ROOM];
+    /* Those whose blocks are held, in order; distances become what they say in fm_exact_kernels.small_ranks.
+     */
+    size_t held_count;
+    uint32_t held_position[FM_PART_ROOM];
+    uint32_t held_distance[FM_PART_ROOM];
+    /* Blocks that were not held, since fm_small_stack_count was called. */
+    size_t fresh_count;
+    uint64_t fresh[FM_PART_ROOM];
+    /* Of what fm_small_stack_count was given last: whether `part` has its links (fm_part.before, first,
+     * last), of the references without repeats. */
+    bool linked;
+    size_t left_count;
+    uint64_t unrepeated[FM_PART_ROOM];    /* those references, where any was removed */
+    uint64_t packed[FM_REGION_BITS + 16]; /* blocks on their way to the region's beginning */
+} fm_small_stack;
+
+/* bound: 1 … FM_SMALL_BOUND. NULL when memory is short. */
+fm_small_stack *fm_small_stack_create(uint64_t bound, uint64_t seed, const fm_exact_kernels *kernels);
+void fm_small_stack_destroy(fm_small_stack *stack); /* NULL is fine */
+
+/*
+ * At most FM_PART references. Distances below the bound are counted, those of blocks that are held and beyond
+ * it as `beyond`; blocks that are not held are in `fresh`, each as often as it came. The tally has room for
+ * distances below the bound.
+ */
+void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally);
+
+/* The number of a place in the region, as a position there. */
+static inline uint32_t fm_small_position(uint32_t place)
+{
+    return place / FM_LINE_BITS << FM_LINE_SHIFT | place % FM_LINE_BITS;
+}
+
+/*
+ * ==== ends of pieces ====
+ *
+ * For callers that put a trace together from pieces, each analysed by an engine of its own:
+ * which blocks a piece touched first, in order, and in which order it touched them last.
+ */
+
+/* All zeroes is an empty list. */
+typedef struct fm_first_touches {
+    uint64_t *blocks; /* each once, in the order of first touches */
+    /* Under which they were touched, where the engine keeps tags; then nothing is dropped. Of references that
+     * are fed, in order: their numbers, from where fm_exact_number_from_here was called. */
+    uint32_t *tags;
+    size_t count, capacity, tag_capacity;
+    uint64_t
+        unheld; /* references to blocks that the engine did not hold: those, and returns of dropped ones */
+    /*
+     * Under a bound, when so many first touches are on the list, the next ones are beyond the bound whatever
+     * came before the piece; they are listed as long as they can be told from returns (engine_tables.h).
+     * Then:
+     */
+    bool given_up;
+} fm_first_touches;
+
+/*
+ * From now on first touches are not counted but put on the list; those that are fed get the distance and the
+ * time FM_COLD. Before any reference; engine: of fm_engine_exact.
+ */
+void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts);
+void fm_first_touches_clear(fm_first_touches *firsts); /* empty, and without memory */
+
+/* Counts blocks, without tags. */
+static inline fm_status fm_exact_count_blocks(fm_engine *engine, const uint64_t *blocks, size_t count,
+                                              fm_tally *tally, fm_error *error)
+{
+    const fm_references references = {.count = count, .blocks = blocks};
+    const fm_engine_results results = {.distances = tally};
+    size_t done;
+    return fm_engine_exact.count(engine, &references, &results, &done, error);
+}
+
+/* The next reference that is fed has number 0. Fewer than 2^32 are fed between two calls. */
+void fm_exact_number_from_here(fm_engine *engine);
+
+/* The numbers of the last references to blocks that an engine holds, which knows times. */
+void fm_exact_last_numbers(const fm_engine *engine, const uint64_t *blocks, size_t count, uint32_t *numbers);
+
+/* The engine is empty again, and keeps its memory. So is its list of first touches. */
+void fm_exact_empty(fm_engine *engine);
+
+/* Blocks that the engine holds. */
+uint64_t fm_exact_live(const fm_engine *engine);
+/* Whether it drops blocks; and how many it holds at most, about. */
+bool fm_exact_drops(const fm_engine *engine);
+uint64_t fm_exact_most_held(const fm_engine *engine);
+
+/* Of blocks that the engine holds: how many others were touched later, the last time; and if it keeps tags,
+ * from bit FM_TAG_SHIFT on, under which that was. */
+void fm_exact_depths(const fm_engine *engine, const uint64_t *blocks, size_t count, uint64_t *depths);
+
+/* The blocks that were touched last, at most `most`, the latest one first. Returns how many. */
+uint64_t fm_exact_stack(const fm_engine *engine, uint64_t most, uint64_t *blocks);
 
 #endif

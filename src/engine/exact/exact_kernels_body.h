@@ -4,12 +4,10 @@
  * exact_portable.c define KERNEL_ISA and KERNEL_TABLE and include this file, which includes the loops:
  *
  *     exact_lookup_body.h   repeats removed, blocks found in the table, lists of near, far and fresh
- *     exact_drop_body.h     blocks beyond a bound leave the table
- *     exact_window_body.h   distances, by counting and clearing bits of the window
- *     exact_part_body.h     what follows from a part of the trace alone
- *     exact_small_body.h    the stack of a small bound
- *     exact_sample_body.h   which references are in a sample of `shards`
- *     exact_pairs_body.h    ranges of distances, counters of pairs, cutting accesses into blocks
+ *     exact_window_body.h   distances, by counting and clearing bits of the window; blocks that leave the
+ * table exact_part_body.h     what follows from a part of the trace alone exact_small_body.h    the stack of
+ * a small bound, and which references are in a sample of `shards` exact_pairs_body.h    ranges of distances,
+ * counters of pairs, cutting accesses into blocks
  *
  * AVX-512 has code of its own nearly everywhere: it keeps the counters that every reference changes in
  * registers, and moves the lanes of a mask together in one instruction. AVX2 has it where loops choose among
@@ -77,15 +75,11 @@ ALWAYS_INLINE void store_words(uint64_t *to, __m256i low, __m256i high)
 /* In this order: each uses what comes before. */
 #include "engine/exact/exact_lookup_body.h"
 
-#include "engine/exact/exact_drop_body.h"
-
 #include "engine/exact/exact_window_body.h"
 
 #include "engine/exact/exact_part_body.h"
 
 #include "engine/exact/exact_small_body.h"
-
-#include "engine/exact/exact_sample_body.h"
 
 #include "engine/exact/exact_pairs_body.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recency_window.c - laying out the window, opening regions, ranks one at a time. See recency_window.h. */
-#include "engine/exact/recency_window.h"
+/* recency_window.c - laying out the window, opening regions, ranks one at a time. See exact_kernels.h. */
+#include "engine/exact/exact_kernels.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_stack.c - see small_stack.h. The loops are in exact_small_body.h. */
-#include "engine/exact/small_stack.h"
+/* small_stack.c - exact distances below a small bound (exact_kernels.h). The loops are in exact_small_body.h.
+ */
+#include "engine/exact/exact_kernels.h"
 
 #include "base/memory.h"
 #include "engine/exact/exact_state.h"
@@ -39,7 +40,7 @@ static void tally_part(fm_small_stack *stack, fm_tally *tally)
 }
 
 /* Touches of blocks, each of which gets the position that part.position says. */
-static void touch(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
+static void stack_touch(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
 {
     const fm_exact_kernels *kernels = stack->kernels;
     kernels->small_find(blocks, count, stack);
@@ -63,7 +64,7 @@ static bool count_part(fm_small_stack *stack, const uint64_t *keys, size_t count
     tally_part(stack, tally);
     make_room(stack, part->first_count);
     kernels->part_first(keys, count, fm_small_position(stack->next), NULL, NULL, part);
-    touch(stack, part->key, part->first_count, tally);
+    stack_touch(stack, part->key, part->first_count, tally);
     return true;
 }
 
@@ -74,7 +75,7 @@ static void count_singly(fm_small_stack *stack, const uint64_t *keys, size_t cou
         const size_t now = count - done < FM_SMALL_CHUNK ? count - done : FM_SMALL_CHUNK;
         make_room(stack, now);
         stack->kernels->small_places(now, stack);
-        touch(stack, keys + done, now, tally);
+        stack_touch(stack, keys + done, now, tally);
     }
 }
 

@@ -12,19 +12,17 @@
  * as a third of the stack where the card's memory allows. Space: 64 MiB of the host; blocks that do not fit
  * the card take 8 bytes each (gpu_spill.c).
  *
- * Where several cards share the counting, batches go to them in turn (gpu_cards.h): this file's own card has
+ * Where several cards share the counting, batches go to them in turn (gpu.h): this file's own card has
  * the stack, and merges what the others leave open, in order, before it counts the next batch of its own.
  *
  * Under a bound, the stack is kept whole up to fm_seen_limit blocks, which is what other engines remember
- * (seen_set.h), and cut to the bound from there on.
+ * (engine_tables.h), and cut to the bound from there on.
  */
-#include "engine/gpu/gpu_cards.h"
-#include "engine/gpu/gpu_draw.h"
+#include "engine/gpu/gpu.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/gpu/gpu_loader.h"
-#include "engine/seen_set.h"
+#include "engine/engine_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -94,7 +92,7 @@ static fm_status check_limit(const gpu_engine *self, const fm_gpu_setup *setup, 
 /* ---- the card: how it is opened, and opened again when it has to be larger ---- */
 
 /* What the card should be opened for. */
-static fm_gpu_setup plan(const gpu_engine *self, size_t stack, bool each, fm_bins bins)
+static fm_gpu_setup gpu_plan(const gpu_engine *self, size_t stack, bool each, fm_bins bins)
 {
     fm_gpu_setup setup = {
         .device = self->device,
@@ -113,7 +111,7 @@ static fm_gpu_setup plan(const gpu_engine *self, size_t stack, bool each, fm_bin
 }
 
 /* Whether the card has room for it, now that it has so many bytes free. CUDA itself takes some. */
-static bool fits(const gpu_engine *self, const fm_gpu_setup *setup, uint64_t free_bytes)
+static bool gpu_fits(const gpu_engine *self, const fm_gpu_setup *setup, uint64_t free_bytes)
 {
     return setup->stack + setup->batch <= FM_GPU_MOST &&
            self->module->memory_needed(setup) <= free_bytes - free_bytes / 16;
@@ -122,12 +120,12 @@ static bool fits(const gpu_engine *self, const fm_gpu_setup *setup, uint64_t fre
 static fm_status open_card(gpu_engine *self, size_t stack, bool each, const fm_engine_results *results,
                            fm_error *error)
 {
-    fm_gpu_setup setup = plan(self, stack, each, results->distances->bins);
+    fm_gpu_setup setup = gpu_plan(self, stack, each, results->distances->bins);
     fm_gpu_description card;
     fm_status status = check_limit(self, &setup, error);
     if (status == FM_OK) status = self->module->describe(setup.device, &card, error);
     if (status != FM_OK) return status;
-    while (!fits(self, &setup, card.memory_free)) {
+    while (!gpu_fits(self, &setup, card.memory_free)) {
         if (setup.batch / 2 <= least_batch())
             return fm_fail(error, FM_E_NOMEM, NULL,
                            "the graphics card (%s) has %" PRIu64 " bytes of free memory; at least %" PRIu64
@@ -151,10 +149,10 @@ static fm_status open_card(gpu_engine *self, size_t stack, bool each, const fm_e
 static bool can_grow(const gpu_engine *self)
 {
     const fm_gpu_setup *now = &self->batches.setup;
-    const fm_gpu_setup then = plan(self, now->stack * 2, self->wants_each, now->bins);
+    const fm_gpu_setup then = gpu_plan(self, now->stack * 2, self->wants_each, now->bins);
     fm_gpu_description card;
     return self->module->describe(now->device, &card, NULL) == FM_OK &&
-           fits(self, &then, card.memory_free + self->module->memory_needed(now));
+           gpu_fits(self, &then, card.memory_free + self->module->memory_needed(now));
 }
 
 /* The histograms on a card are added to the tallies. */
@@ -177,8 +175,8 @@ static fm_status fetch_counts(const gpu_engine *self, const fm_gpu_batches *batc
 
 /* The card is opened again for a larger stack, or another mode, and gets back what it knew. Nothing may be
  * under way. */
-static fm_status reopen(gpu_engine *self, size_t stack, bool each, const fm_engine_results *results,
-                        fm_error *error)
+static fm_status gpu_reopen(gpu_engine *self, size_t stack, bool each, const fm_engine_results *results,
+                            fm_error *error)
 {
     uint64_t *blocks = NULL, *times = NULL;
     const size_t bytes = self->stack * sizeof *blocks;
@@ -251,7 +249,7 @@ static void note_batch(gpu_engine *self, const fm_gpu_batch *batch, size_t stack
 }
 
 /* What was counted after the stack, self->batches.batch, is added to the account. */
-static fm_status account(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+static fm_status gpu_account(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     const size_t stack_before = self->stack;
     uint64_t found = 0;
@@ -274,11 +272,11 @@ static fm_status account(gpu_engine *self, const fm_engine_results *results, fm_
     return FM_OK;
 }
 
-static fm_status collect(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+static fm_status gpu_collect(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     if (!self->open || !self->batches.uncollected) return FM_OK;
     fm_status status = fm_gpu_batches_collect(&self->batches, error);
-    return status == FM_OK ? account(self, results, error) : status;
+    return status == FM_OK ? gpu_account(self, results, error) : status;
 }
 
 /* ---- batches ---- */
@@ -290,7 +288,7 @@ static size_t stack_kept(const gpu_engine *self)
 }
 
 /* Whose slot is being filled. */
-static fm_gpu_batches *filling(gpu_engine *self)
+static fm_gpu_batches *gpu_filling(gpu_engine *self)
 {
     return self->cards.turn == 0 ? &self->batches : &self->cards.helpers[self->cards.turn - 1].batches;
 }
@@ -304,16 +302,16 @@ static bool needs_each(const gpu_engine *self, const fm_engine_results *results)
 
 /* The stack and so many blocks more must fit the card: at most half of what the stack has room for. Nothing
  * may be under way on it, and its slot must be empty. */
-static fm_status enlarge(gpu_engine *self, size_t more, const fm_engine_results *results, fm_error *error)
+static fm_status gpu_enlarge(gpu_engine *self, size_t more, const fm_engine_results *results, fm_error *error)
 {
     const fm_gpu_setup *setup = &self->batches.setup;
     fm_status status = FM_OK;
     if (self->stack + more <= setup->stack) return FM_OK;
     if (!self->outgrown && can_grow(self))
-        return reopen(self, setup->stack * 2, self->wants_each, results, error);
+        return gpu_reopen(self, setup->stack * 2, self->wants_each, results, error);
     if (!self->outgrown) {
         self->outgrown = true;
-        if (!self->wants_each) status = reopen(self, setup->stack, true, results, error);
+        if (!self->wants_each) status = gpu_reopen(self, setup->stack, true, results, error);
         if (status != FM_OK || self->stack + more <= setup->stack) return status;
     }
     status = fm_gpu_spill_add(&self->spill, &self->batches, self->stack, setup->stack / 4, error);
@@ -323,7 +321,7 @@ static fm_status enlarge(gpu_engine *self, size_t more, const fm_engine_results 
     return check_limit(self, setup, error);
 }
 
-/* What a helper left open, and which blocks are the newest now; see gpu_cards.h. Batches before it were
+/* What a helper left open, and which blocks are the newest now; see gpu.h. Batches before it were
  * accounted for, and nothing is under way on our own card; its slot is empty, or make_room has seen to it
  * that there is room. */
 static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_engine_results *results,
@@ -334,7 +332,7 @@ static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_
     if (status != FM_OK) return status;
     const size_t open = helper->batches.batch.cold;
     note_batch(self, &helper->batches.batch, 0);
-    status = enlarge(self, open, results, error);
+    status = gpu_enlarge(self, open, results, error);
     for (size_t done = 0; done < open && status == FM_OK;) {
         const size_t left = open - done, most = self->batches.setup.batch;
         fm_gpu_batch batch = {.count = left < most ? left : most,
@@ -346,7 +344,7 @@ static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_
         if (status != FM_OK) break;
         self->batches.batch = batch;
         done += batch.count;
-        status = account(self, results, error);
+        status = gpu_account(self, results, error);
     }
     if (status != FM_OK) return status;
     const size_t newest = open < self->stack ? open : self->stack;
@@ -357,14 +355,14 @@ static fm_status merge_helper(gpu_engine *self, fm_gpu_helper *helper, const fm_
 /* All that is under way, in order. */
 static fm_status collect_all(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
-    fm_status status = collect(self, results, error);
+    fm_status status = gpu_collect(self, results, error);
     for (size_t i = 0; i < self->cards.count && status == FM_OK; i++)
         status = merge_helper(self, &self->cards.helpers[i], results, error);
     return status;
 }
 
 /* What was filled is counted, and the next card's turn begins. */
-static fm_status start(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+static fm_status gpu_start(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     const size_t turn = self->cards.turn, filled = self->batches.filled;
     self->cards.turn = (turn + 1) % (self->cards.count + 1);
@@ -375,9 +373,9 @@ static fm_status start(gpu_engine *self, const fm_engine_results *results, fm_er
 }
 
 /* Nothing is filled or under way afterwards. */
-static fm_status finish(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+static fm_status gpu_finish(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
-    fm_status status = filling(self)->filled > 0 ? start(self, results, error) : FM_OK;
+    fm_status status = gpu_filling(self)->filled > 0 ? gpu_start(self, results, error) : FM_OK;
     if (status == FM_OK) status = collect_all(self, results, error);
     self->cards.turn = 0;
     return status;
@@ -392,7 +390,7 @@ static fm_status make_room(gpu_engine *self, const fm_engine_results *results, f
         (self->batches.uncollected ? self->batches.batch.count : 0) + fm_gpu_cards_pending(&self->cards);
     if (self->stack + under_way + setup->batch <= setup->stack) return FM_OK;
     fm_status status = collect_all(self, results, error);
-    return status == FM_OK ? enlarge(self, setup->batch, results, error) : status;
+    return status == FM_OK ? gpu_enlarge(self, setup->batch, results, error) : status;
 }
 
 static fm_status fetch_all_counts(gpu_engine *self, const fm_engine_results *results, fm_error *error)
@@ -424,7 +422,7 @@ static void call_helpers(gpu_engine *self)
 }
 
 /* Our own slot is begun. */
-static fm_status begin(gpu_engine *self, const fm_engine_results *results, fm_error *error)
+static fm_status gpu_begin(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
     fm_status status = make_room(self, results, error);
     if (status == FM_OK && self->wants_each) status = leave_helpers(self, results, error);
@@ -435,10 +433,10 @@ static fm_status begin(gpu_engine *self, const fm_engine_results *results, fm_er
 /* Where single distances are asked for from now on. */
 static fm_status tell_each(gpu_engine *self, const fm_engine_results *results, fm_error *error)
 {
-    fm_status status = finish(self, results, error);
+    fm_status status = gpu_finish(self, results, error);
     if (status == FM_OK) status = leave_helpers(self, results, error);
     if (status == FM_OK && !self->wants_each)
-        status = reopen(self, self->batches.setup.stack, true, results, error);
+        status = gpu_reopen(self, self->batches.setup.stack, true, results, error);
     return status;
 }
 
@@ -454,20 +452,20 @@ static fm_status prepare_card(gpu_engine *self, const fm_engine_results *results
 typedef fm_status (*put_function)(fm_gpu_batches *batches, const void *what, size_t from, size_t count,
                                   fm_error *error);
 
-static fm_status take(gpu_engine *self, put_function put, const void *what, size_t count, size_t *done,
-                      const fm_engine_results *results, fm_error *error)
+static fm_status gpu_take(gpu_engine *self, put_function put, const void *what, size_t count, size_t *done,
+                          const fm_engine_results *results, fm_error *error)
 {
     fm_status status = FM_OK;
     for (*done = 0; *done < count && status == FM_OK;) {
-        if (self->cards.turn == 0 && self->batches.filled == 0) status = begin(self, results, error);
+        if (self->cards.turn == 0 && self->batches.filled == 0) status = gpu_begin(self, results, error);
         if (status != FM_OK) break;
-        fm_gpu_batches *batches = filling(self);
+        fm_gpu_batches *batches = gpu_filling(self);
         const size_t room = batches->setup.batch - batches->filled;
         const size_t left = count - *done, some = left < room ? left : room;
         status = put(batches, what, *done, some, error);
         self->clock += some;
         *done += some;
-        if (status == FM_OK && some == room) status = start(self, results, error);
+        if (status == FM_OK && some == room) status = gpu_start(self, results, error);
     }
     return status;
 }
@@ -485,7 +483,7 @@ static fm_status gpu_count(fm_engine *engine, const fm_references *references,
     *done = 0;
     fm_status status = prepare_card(self, results, error);
     if (status != FM_OK) return status;
-    return take(self, put_blocks, references->blocks, references->count, done, results, error);
+    return gpu_take(self, put_blocks, references->blocks, references->count, done, results, error);
 }
 
 /* ---- what threads fetch for themselves ---- */
@@ -501,11 +499,11 @@ static fm_status put_piece(fm_gpu_batches *batches, const void *what, size_t fro
     return fm_gpu_batches_put_piece(batches, *(const unsigned *)what, from, count, error);
 }
 
-static fm_status place(void *context, unsigned piece, size_t count, fm_error *error)
+static fm_status gpu_place(void *context, unsigned piece, size_t count, fm_error *error)
 {
     const placing *place = context;
     size_t done;
-    return take(place->self, put_piece, &piece, count, &done, place->results, error);
+    return gpu_take(place->self, put_piece, &piece, count, &done, place->results, error);
 }
 
 static fm_status gpu_draw(fm_engine *engine, const fm_block_supply *supply, const fm_engine_results *results,
@@ -515,11 +513,11 @@ static fm_status gpu_draw(fm_engine *engine, const fm_block_supply *supply, cons
     placing context = {.self = self, .results = results};
     uint64_t repeats = 0;
     fm_status status = prepare_card(self, results, error);
-    if (status == FM_OK) status = fm_gpu_batches_send(filling(self), error);
+    if (status == FM_OK) status = fm_gpu_batches_send(gpu_filling(self), error);
     const fm_gpu_drawing drawing = {.supply = supply,
                                     .pieces = &self->pieces,
                                     .threads = self->threads,
-                                    .place = place,
+                                    .place = gpu_place,
                                     .context = &context};
     if (status == FM_OK) status = fm_gpu_draw(&drawing, &repeats, error);
     if (status == FM_OK) status = fm_tally_reserve(results->distances, 1, error);
@@ -531,7 +529,7 @@ static fm_status gpu_catch_up(fm_engine *engine, const fm_engine_results *result
 {
     gpu_engine *self = (gpu_engine *)engine;
     if (!self->open) return FM_OK;
-    fm_status status = finish(self, results, error);
+    fm_status status = gpu_finish(self, results, error);
     return status == FM_OK ? fetch_all_counts(self, results, error) : status;
 }
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_draw.c - see gpu_draw.h.
+ * gpu_draw.c - threads that fetch references for themselves and fill pieces with them; and these pieces.
  *
- * Stretches of the trace are numbered in its order; number n has piece n % LENT, and its references
+ * Ranges of the trace are numbered in its order; number n has piece n % LENT, and its references
  * are written there by whoever claimed it, as they come out of the decoder and are still in its cache. How
  * many there are is known only then, so where they belong on the card is known when all before are there:
  * whoever finds the next piece filled sends it, and those behind it that are filled too, while the others go
- * on filling. A stretch is shorter than a piece, so that accesses to several blocks seldom have more; what
+ * on filling. A range is shorter than a piece, so that accesses to several blocks seldom have more; what
  * does not fit waits in memory of its own.
  */
-#include "engine/gpu/gpu_draw.h"
-
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/gpu/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ enum { LENT = FM_GPU_PIECES - 4 }; /* pieces that are filled here */
 enum { FILL, PLACE };              /* kinds of jobs */
 
 typedef struct drawn_piece {
-    fm_stretch stretch;
+    fm_trace_range range;
     size_t count;   /* references in it */
     uint64_t *rest; /* what comes after them; NULL: nothing */
     size_t rest_count, rest_room;
@@ -34,7 +33,7 @@ typedef struct draw_state {
     fm_crew *crew;
     /* Under the crew's lock: */
     bool begun;               /* there is a crew */
-    uint64_t claimed, placed; /* stretches */
+    uint64_t claimed, placed; /* ranges */
     bool dry;                 /* all are claimed */
     bool placing;             /* somebody is */
     uint64_t repeats;
@@ -43,7 +42,7 @@ typedef struct draw_state {
     drawn_piece pieces[LENT];
 } draw_state;
 
-static void fail(draw_state *self, fm_status status, const fm_error *error)
+static void drawing_fail(draw_state *self, fm_status status, const fm_error *error)
 {
     fm_crew_lock(self->crew);
     if (self->status == FM_OK) {
@@ -65,7 +64,8 @@ static fm_status put_rest(drawn_piece *piece, const uint64_t *blocks, size_t cou
     return FM_OK;
 }
 
-static fm_status fill(draw_state *self, unsigned number, unsigned worker, uint64_t *repeats, fm_error *error)
+static fm_status piece_fill(draw_state *self, unsigned number, unsigned worker, uint64_t *repeats,
+                            fm_error *error)
 {
     const fm_gpu_drawing *drawing = self->drawing;
     const fm_block_supply *supply = drawing->supply;
@@ -76,7 +76,7 @@ static fm_status fill(draw_state *self, unsigned number, unsigned worker, uint64
     while (status == FM_OK) {
         fm_references fetched;
         uint64_t left_out;
-        status = supply->fetch(supply->context, worker, &piece->stretch, &fetched, &left_out, error);
+        status = supply->fetch(supply->context, worker, &piece->range, &fetched, &left_out, error);
         if (status != FM_OK || fetched.count == 0) break;
         const uint64_t *const blocks = fetched.blocks;
         const size_t count = fetched.count;
@@ -91,7 +91,8 @@ static fm_status fill(draw_state *self, unsigned number, unsigned worker, uint64
 
 /* ---- placing ---- */
 
-static fm_status place(const fm_gpu_drawing *drawing, unsigned number, drawn_piece *piece, fm_error *error)
+static fm_status piece_place(const fm_gpu_drawing *drawing, unsigned number, drawn_piece *piece,
+                             fm_error *error)
 {
     fm_status status = drawing->place(drawing->context, number, piece->count, error);
     for (size_t from = 0; from < piece->rest_count && status == FM_OK;) {
@@ -124,7 +125,7 @@ static fm_status place_filled(draw_state *self, fm_error *error)
     for (drawn_piece *piece; status == FM_OK && (piece = next_to_place(self)) != NULL;) {
         const unsigned number = (unsigned)(self->placed % LENT);
         fm_crew_unlock(self->crew);
-        status = place(self->drawing, number, piece, error);
+        status = piece_place(self->drawing, number, piece, error);
         fm_crew_lock(self->crew);
         piece->filled = false;
         self->placed++;
@@ -136,7 +137,7 @@ static fm_status place_filled(draw_state *self, fm_error *error)
 
 /* ---- the crew's side ---- */
 
-static bool claim(void *context, fm_job *job)
+static bool drawing_claim(void *context, fm_crew_job *job)
 {
     draw_state *self = context;
     const fm_block_supply *supply = self->drawing->supply;
@@ -150,26 +151,27 @@ static bool claim(void *context, fm_job *job)
     const size_t size = self->drawing->pieces->size, wanted = size - size / 4;
     job->kind = FILL;
     job->task = (size_t)(self->claimed % LENT);
-    self->dry = !supply->claim(supply->context, wanted, &self->pieces[job->task].stretch);
+    self->dry = !supply->claim(supply->context, wanted, &self->pieces[job->task].range);
     if (!self->dry) self->claimed++;
     return !self->dry;
 }
 
-static void run(void *context, fm_job job, unsigned worker)
+static void drawing_run(void *context, fm_crew_job job, unsigned worker)
 {
     draw_state *self = context;
     fm_error error;
     uint64_t repeats = 0;
-    const fm_status status = job.kind == PLACE ? place_filled(self, &error)
-                                               : fill(self, (unsigned)job.task, worker, &repeats, &error);
-    if (status != FM_OK) fail(self, status, &error);
+    const fm_status status = job.kind == PLACE
+                                 ? place_filled(self, &error)
+                                 : piece_fill(self, (unsigned)job.task, worker, &repeats, &error);
+    if (status != FM_OK) drawing_fail(self, status, &error);
     if (repeats == 0) return;
     fm_crew_lock(self->crew);
     self->repeats += repeats;
     fm_crew_unlock(self->crew);
 }
 
-static void complete(void *context, fm_job job)
+static void drawing_complete(void *context, fm_crew_job job)
 {
     draw_state *self = context;
     if (job.kind == PLACE)
@@ -178,7 +180,7 @@ static void complete(void *context, fm_job job)
         self->pieces[job.task].filled = true;
 }
 
-static bool over(void *context)
+static bool drawing_over(void *context)
 {
     const draw_state *self = context;
     return self->status != FM_OK || (self->dry && self->placed == self->claimed);
@@ -186,7 +188,8 @@ static bool over(void *context)
 
 fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error *error)
 {
-    static const fm_crew_work work = {.claim = claim, .run = run, .complete = complete};
+    static const fm_crew_work work = {
+        .claim = drawing_claim, .run = drawing_run, .complete = drawing_complete};
     const unsigned threads = drawing->threads < LENT ? drawing->threads : LENT;
     draw_state *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "drawing");
@@ -199,7 +202,7 @@ fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error
         self->begun = true;
         fm_crew_call(self->crew);
         fm_crew_unlock(self->crew);
-        fm_crew_help(self->crew, over);
+        fm_crew_help(self->crew, drawing_over);
         fm_crew_destroy(self->crew); /* what was claimed is finished, also after a failure */
         status = self->status;
         if (status != FM_OK && error) *error = self->error;
@@ -209,4 +212,73 @@ fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error
     for (unsigned i = 0; i < LENT; i++) free(self->pieces[i].rest);
     free(self);
     return status;
+}
+
+/* ==== pieces ==== */
+
+uint64_t fm_gpu_pieces_memory(size_t size)
+{
+    return (uint64_t)FM_GPU_PIECES * size * sizeof(uint64_t);
+}
+
+fm_status fm_gpu_pieces_open(fm_gpu_pieces *pieces, const fm_gpu_module *module, unsigned device, size_t size,
+                             fm_error *error)
+{
+    void *memory;
+    memset(pieces, 0, sizeof *pieces);
+    fm_status status = module->pin(device, (size_t)fm_gpu_pieces_memory(size), &memory, error);
+    if (status != FM_OK) return status;
+    pthread_rwlock_init(&pieces->cards, NULL);
+    pieces->module = module;
+    pieces->size = size;
+    pieces->memory = memory;
+    return FM_OK;
+}
+
+void fm_gpu_pieces_close(fm_gpu_pieces *pieces)
+{
+    if (!pieces->module) return;
+    pieces->module->unpin(pieces->memory);
+    pthread_rwlock_destroy(&pieces->cards);
+    memset(pieces, 0, sizeof *pieces);
+}
+
+/* By the thread that has the piece, with the lock held for reading. */
+static fm_status wait_for_reader(fm_gpu_pieces *pieces, unsigned piece, fm_error *error)
+{
+    fm_gpu_card *card = pieces->reader[piece];
+    return card ? pieces->module->wait_for_piece(card, piece, error) : FM_OK;
+}
+
+fm_status fm_gpu_pieces_wait(fm_gpu_pieces *pieces, unsigned piece, uint64_t **memory, fm_error *error)
+{
+    pthread_rwlock_rdlock(&pieces->cards);
+    const fm_status status = wait_for_reader(pieces, piece, error);
+    pieces->reader[piece] = NULL;
+    pthread_rwlock_unlock(&pieces->cards);
+    *memory = pieces->memory + piece * pieces->size;
+    return status;
+}
+
+fm_status fm_gpu_pieces_send(fm_gpu_pieces *pieces, unsigned piece, size_t from, size_t count,
+                             fm_gpu_card *card, unsigned slot, size_t at, fm_error *error)
+{
+    fm_status status = FM_OK;
+    pthread_rwlock_rdlock(&pieces->cards);
+    /* One part of it here, another one there: only one card is remembered. */
+    if (pieces->reader[piece] != card) status = wait_for_reader(pieces, piece, error);
+    pieces->reader[piece] = card;
+    pthread_rwlock_unlock(&pieces->cards);
+    if (status != FM_OK) return status;
+    return pieces->module->upload(card, piece, pieces->memory + piece * pieces->size + from, count, slot, at,
+                                  error);
+}
+
+void fm_gpu_pieces_forget(fm_gpu_pieces *pieces, const fm_gpu_card *card)
+{
+    if (!pieces->module) return;
+    pthread_rwlock_wrlock(&pieces->cards);
+    for (unsigned i = 0; i < FM_GPU_PIECES; i++)
+        if (pieces->reader[i] == card) pieces->reader[i] = NULL;
+    pthread_rwlock_unlock(&pieces->cards);
 }

@@ -2,7 +2,7 @@
 /*
  * gpu_module.h - what the library asks of a module that counts on a graphics card, and nothing more.
  *
- * The module (modules/cuda) is a shared object that gpu_loader.c opens when an engine needs it. It knows
+ * The module (modules/cuda) is a shared object that gpu_batches.c opens when an engine needs it. It knows
  * batches, stacks and counts; it knows nothing of files, options or profiles, and calls nothing of the
  * library. The other side of this interface is gpu.c, which cuts a trace into batches; tests put a plain C
  * stand-in behind it.

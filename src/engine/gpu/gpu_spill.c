@@ -11,7 +11,7 @@
  * referenced. Each batch costs as much as there are older blocks: it is slow, but it works up to the host's
  * memory.
  */
-#include "engine/gpu/gpu_state.h"
+#include "engine/gpu/gpu.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -49,7 +49,7 @@ void fm_gpu_spill_clear(fm_gpu_spill *spill)
     *spill = (fm_gpu_spill){.times = spill->times};
 }
 
-uint64_t fm_gpu_spill_blocks(const fm_gpu_spill *spill)
+static uint64_t spill_blocks(const fm_gpu_spill *spill)
 {
     uint64_t blocks = 0;
     for (size_t i = 0; i < spill->count; i++) blocks += spill->chunks[i].count;
@@ -58,7 +58,7 @@ uint64_t fm_gpu_spill_blocks(const fm_gpu_spill *spill)
 
 uint64_t fm_gpu_spill_memory(const fm_gpu_spill *spill)
 {
-    return fm_gpu_spill_blocks(spill) * (spill->times ? 2 : 1) * sizeof(uint64_t) +
+    return spill_blocks(spill) * (spill->times ? 2 : 1) * sizeof(uint64_t) +
            spill->room * sizeof *spill->chunks;
 }
 
@@ -99,7 +99,7 @@ static fm_status cut_chunk(fm_gpu_chunk *chunk, size_t count, fm_error *error)
 }
 
 /* The card's stack, all of it, on the host. */
-static fm_status fetch(fm_gpu_batches *batches, size_t count, fm_gpu_chunk *chunk, fm_error *error)
+static fm_status spill_fetch(fm_gpu_batches *batches, size_t count, fm_gpu_chunk *chunk, fm_error *error)
 {
     fm_status status = make_chunk(chunk, count, batches->setup.times, error);
     if (status != FM_OK) return status;
@@ -108,7 +108,7 @@ static fm_status fetch(fm_gpu_batches *batches, size_t count, fm_gpu_chunk *chun
     return status;
 }
 
-static fm_status load(fm_gpu_batches *batches, const fm_gpu_chunk *chunk, size_t from, fm_error *error)
+static fm_status spill_load(fm_gpu_batches *batches, const fm_gpu_chunk *chunk, size_t from, fm_error *error)
 {
     return batches->module->load_stack(batches->card, 0, chunk->blocks + from,
                                        chunk->times ? chunk->times + from : NULL, chunk->count - from, error);
@@ -121,9 +121,9 @@ fm_status fm_gpu_spill_add(fm_gpu_spill *spill, fm_gpu_batches *batches, size_t 
     if (fm_array_reserve((void **)&spill->chunks, &spill->room, spill->count + 1, sizeof *spill->chunks) != 0)
         return fm_fail_memory(error, (spill->count + 1) * sizeof *spill->chunks, "the list of older blocks");
     fm_gpu_chunk chunk;
-    fm_status status = fetch(batches, stack, &chunk, error);
+    fm_status status = spill_fetch(batches, stack, &chunk, error);
     if (status != FM_OK) return status;
-    status = load(batches, &chunk, stack - keep, error);
+    status = spill_load(batches, &chunk, stack - keep, error);
     if (status == FM_OK) status = cut_chunk(&chunk, stack - keep, error);
     if (status == FM_OK)
         spill->chunks[spill->count++] = chunk;
@@ -194,7 +194,7 @@ static fm_status search_chunk(fm_gpu_batches *batches, fm_gpu_chunk *chunk, want
                           .keep = SIZE_MAX,
                           .distances = search->distances,
                           .times = search->times};
-    fm_status status = load(batches, chunk, 0, error);
+    fm_status status = spill_load(batches, chunk, 0, error);
     if (status == FM_OK) status = fm_gpu_batches_count_now(batches, search->blocks, &batch, error);
     if (status != FM_OK) return status;
     const size_t left = before - (search->count - batch.cold);
@@ -202,7 +202,7 @@ static fm_status search_chunk(fm_gpu_batches *batches, fm_gpu_chunk *chunk, want
     if (left == before) return FM_OK;
     /* The new stack begins with what is left of the chunk. */
     fm_gpu_chunk smaller = {0};
-    if (left > 0) status = fetch(batches, left, &smaller, error);
+    if (left > 0) status = spill_fetch(batches, left, &smaller, error);
     if (status != FM_OK) return status;
     free_chunk(chunk);
     *chunk = smaller;
@@ -217,7 +217,7 @@ fm_status fm_gpu_spill_search(fm_gpu_spill *spill, fm_gpu_batches *batches, size
     wanted search;
     fm_gpu_chunk stack = {0};
     fm_status status = begin_search(batches, &search, error);
-    if (status == FM_OK) status = fetch(batches, batches->batch.stack, &stack, error);
+    if (status == FM_OK) status = spill_fetch(batches, batches->batch.stack, &stack, error);
     uint64_t newer = stack_before;
     for (size_t i = spill->count; i-- > 0 && search.count > 0 && status == FM_OK;) {
         const size_t count = spill->chunks[i].count;
@@ -226,7 +226,7 @@ fm_status fm_gpu_spill_search(fm_gpu_spill *spill, fm_gpu_batches *batches, size
         if (status == FM_OK && spill->chunks[i].count == 0) forget_chunk(spill, i);
     }
     *found = batches->batch.cold - search.count;
-    if (status == FM_OK) status = load(batches, &stack, 0, error);
+    if (status == FM_OK) status = spill_load(batches, &stack, 0, error);
     free_chunk(&stack);
     free_wanted(&search);
     return status;

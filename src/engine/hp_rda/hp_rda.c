@@ -4,22 +4,86 @@
  *
  * This file does what is not parallel: it removes references that repeat the one before them, whose distance
  * is 0 (section III-A.1), gathers traces of N references, and carries blocks from one trace to the next
- * (hp_rda_carry.h).
+ * (hp_rda.h).
  *
  * Time O(n (ST / 64 + chain)) on the CPU for n references and thread-level traces of ST; space some 100 bytes
  * for each reference of a trace, and 24 to 48 for each block.
  */
 #include "engine/hp_rda/hp_rda.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/engine.h"
-#include "engine/gpu/gpu_loader.h"
-#include "engine/hp_rda/hp_rda_carry.h"
+#include "engine/gpu/gpu.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * ==== carry ====
+ *
+ * A hash table by open addressing, at most half full.
+ */
+
+static void carry_clear(fm_hp_rda_carry *carry)
+{
+    fm_pages_free(carry->entries, carry->room * sizeof *carry->entries);
+    carry->entries = NULL;
+    carry->room = carry->count = 0;
+}
+
+static uint64_t carry_memory(const fm_hp_rda_carry *carry)
+{
+    return carry->room * sizeof *carry->entries;
+}
+
+static struct carried *carry_find(struct carried *entries, size_t room, uint64_t seed, uint64_t block)
+{
+    uint64_t hash = (block ^ seed) * UINT64_C(0x9E3779B97F4A7C15);
+    hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93);
+    size_t place = (size_t)(hash >> 20) & (room - 1);
+    while (entries[place].used && entries[place].block != block) place = (place + 1) & (room - 1);
+    return &entries[place];
+}
+
+static fm_status carry_reserve(fm_hp_rda_carry *carry, size_t more, fm_error *error)
+{
+    size_t room = carry->room ? carry->room : 1024;
+    while (room / 2 < carry->count + more) room *= 2;
+    if (room == carry->room) return FM_OK;
+    struct carried *grown = fm_pages_allocate(room * sizeof *grown);
+    if (!grown) return fm_fail_memory(error, room * sizeof *grown, "the blocks of earlier traces");
+    for (size_t i = 0; i < carry->room; i++)
+        if (carry->entries[i].used)
+            *carry_find(grown, room, carry->seed, carry->entries[i].block) = carry->entries[i];
+    fm_pages_free(carry->entries, carry->room * sizeof *grown);
+    carry->entries = grown;
+    carry->room = room;
+    return FM_OK;
+}
+
+/*
+ * The next trace: distances[i] becomes the distance between the last reference to uses[i].block in an earlier
+ * trace and the first one in this, or FM_COLD. On failure nothing has changed.
+ */
+static fm_status carry_next(fm_hp_rda_carry *carry, const fm_hp_rda_use *uses, uint32_t count, bool adjust,
+                               uint64_t *distances, fm_error *error)
+{
+    fm_status status = carry_reserve(carry, count, error);
+    if (status != FM_OK) return status;
+    const uint64_t sum = carry->sum + count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct carried *entry = carry_find(carry->entries, carry->room, carry->seed, uses[i].block);
+        distances[i] = entry->used ? entry->after + carry->sum + uses[i].first : FM_COLD;
+        if (!entry->used) carry->count++;
+        *entry = (struct carried){.block = uses[i].block, .after = uses[i].latest - sum, .used = true};
+    }
+    carry->sum = sum;
+    if (!adjust) return FM_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (distances[i] != FM_COLD) distances[i] = fm_hp_rda_adjust(distances[i], carry->count, sum);
+    return FM_OK;
+}
 
 /* The usual values are the paper's choices (section V-E). On CPU threads all but the first. */
 static const fm_engine_option on_card_options[] = {
@@ -61,14 +125,14 @@ typedef struct hp_rda_engine {
 
 /* ---- memory ---- */
 
-static uint64_t held(const hp_rda_engine *self)
+static uint64_t hp_rda_held(const hp_rda_engine *self)
 {
-    return sizeof *self + self->room * sizeof *self->trace + fm_hp_rda_carry_memory(&self->carry);
+    return sizeof *self + self->room * sizeof *self->trace + carry_memory(&self->carry);
 }
 
 static fm_status check_limit(hp_rda_engine *self, uint64_t more, fm_error *error)
 {
-    const uint64_t needed = held(self) + more;
+    const uint64_t needed = hp_rda_held(self) + more;
     if (self->max_memory && needed > self->max_memory)
         return fm_fail(error, FM_E_LIMIT, NULL,
                        "hp-rda needs %" PRIu64 " bytes for a trace of %zu references, the limit is %" PRIu64,
@@ -109,7 +173,7 @@ static fm_status open_worker(hp_rda_engine *self, fm_bins bins, fm_error *error)
 static fm_status count_crossing(hp_rda_engine *self, const fm_hp_rda_trace *result, uint64_t *distances,
                                 fm_tally *tally, fm_error *error)
 {
-    fm_status status = fm_hp_rda_carry_next(&self->carry, result->uses, result->distinct, self->shape.adjust,
+    fm_status status = carry_next(&self->carry, result->uses, result->distinct, self->shape.adjust,
                                             distances, error);
     return status == FM_OK ? fm_tally_add(tally, distances, result->distinct, error) : status;
 }
@@ -132,7 +196,7 @@ static fm_status work_off(hp_rda_engine *self, const fm_engine_results *results,
     return count_crossing(self, &result, distances, tally, error);
 }
 
-static fm_status analyze(hp_rda_engine *self, const fm_engine_results *results, fm_error *error)
+static fm_status hp_rda_run(hp_rda_engine *self, const fm_engine_results *results, fm_error *error)
 {
     if (self->count == 0) return FM_OK;
     const size_t uses_bytes = self->count * sizeof(fm_hp_rda_use),
@@ -170,7 +234,7 @@ static fm_status hp_rda_count(fm_engine *engine, const fm_references *references
         if (status != FM_OK) return status;
         self->trace[self->count++] = self->last = blocks[i];
         self->begun = true;
-        if (self->count == self->shape.trace) status = analyze(self, results, error);
+        if (self->count == self->shape.trace) status = hp_rda_run(self, results, error);
         if (status != FM_OK) return status;
     }
     return FM_OK;
@@ -181,7 +245,7 @@ static fm_status hp_rda_catch_up(fm_engine *engine, const fm_engine_results *res
     hp_rda_engine *self = (hp_rda_engine *)engine;
     fm_tally_add_many(results->distances, 0, self->repeats);
     self->repeats = 0;
-    return analyze(self, results, error);
+    return hp_rda_run(self, results, error);
 }
 
 static void hp_rda_destroy(fm_engine *engine)
@@ -191,7 +255,7 @@ static void hp_rda_destroy(fm_engine *engine)
     fm_hp_rda_cpu_close(self->cpu);
     if (self->card) self->module->hp_rda_close(self->card);
     fm_pages_free(self->trace, self->room * sizeof *self->trace);
-    fm_hp_rda_carry_clear(&self->carry);
+    carry_clear(&self->carry);
     free(self);
 }
 
@@ -212,8 +276,8 @@ static void choose_shape(fm_hp_rda_shape *shape, const fm_option_value *own)
     shape->hash = (uint32_t)(own[HASH].given ? own[HASH].count : hash);
 }
 
-static fm_status create(fm_engine **engine, const fm_engine_options *options, const fm_option_value *own,
-                        const fm_gpu_module *module, unsigned device, fm_error *error)
+static fm_status hp_rda_make(fm_engine **engine, const fm_engine_options *options, const fm_option_value *own,
+                             const fm_gpu_module *module, unsigned device, fm_error *error)
 {
     *engine = NULL;
     hp_rda_engine *self = fm_calloc(1, sizeof *self);
@@ -231,7 +295,7 @@ static fm_status create(fm_engine **engine, const fm_engine_options *options, co
 
 static fm_status create_on_cpu(fm_engine **engine, const fm_engine_options *options, fm_error *error)
 {
-    return create(engine, options, options->own, NULL, 0, error);
+    return hp_rda_make(engine, options, options->own, NULL, 0, error);
 }
 
 static fm_status create_on_card(fm_engine **engine, const fm_engine_options *options, fm_error *error)
@@ -242,7 +306,7 @@ static fm_status create_on_card(fm_engine **engine, const fm_engine_options *opt
     fm_status status = fm_gpu_find(&module, &cards, error);
     if (status != FM_OK) return status;
     const unsigned card = (unsigned)fm_own_count(options->own, on_card_options, 0);
-    return create(engine, options, options->own + 1, module, card % cards, error);
+    return hp_rda_make(engine, options, options->own + 1, module, card % cards, error);
 }
 
 static uint64_t hp_rda_distinct(const fm_engine *engine)
@@ -270,7 +334,7 @@ static fm_status hp_rda_describe(const fm_engine *engine, fm_profile *profile, f
 
 static uint64_t hp_rda_memory(const fm_engine *engine)
 {
-    return held((const hp_rda_engine *)engine);
+    return hp_rda_held((const hp_rda_engine *)engine);
 }
 
 static uint64_t hp_rda_memory_peak(const fm_engine *engine)

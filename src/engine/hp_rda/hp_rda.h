@@ -15,8 +15,8 @@
  * graphics card (modules/cuda/card_hp_rda.cu). Both run the steps of hp_rda_steps.h, so that they give the
  * same result.
  */
-#ifndef FATHOM_ENGINE_HP_RDA_H
-#define FATHOM_ENGINE_HP_RDA_H
+#ifndef FATHOM_ENGINE_HP_RDA_HP_RDA_H
+#define FATHOM_ENGINE_HP_RDA_HP_RDA_H
 
 #include <fathom/profile.h>
 #include <stdint.h>
@@ -77,5 +77,24 @@ fm_status fm_hp_rda_cpu_analyze(fm_hp_rda_cpu *state, const uint64_t *blocks, si
                                 fm_hp_rda_trace *result, fm_error *error);
 /* Bytes held for a trace of so many references. */
 uint64_t fm_hp_rda_cpu_memory(const fm_hp_rda_shape *shape, size_t count);
+
+/*
+ * ==== carry ====
+ *
+ * From one trace of HP-RDA to the next: distances that cross from trace to trace are merged
+ * by formula 1 too, as those between thread blocks are. The paper does not say what becomes of them.
+ */
+
+/* A block's entry: distinct blocks after its last reference, less all that traces had before that one's end.
+ */
+typedef struct fm_hp_rda_carry {
+    struct carried {
+        uint64_t block, after;
+        bool used;
+    } * entries;
+    size_t room, count; /* room: a power of two, or 0 */
+    uint64_t seed;
+    uint64_t sum; /* distinct blocks of all traces so far, added up */
+} fm_hp_rda_carry;
 
 #endif

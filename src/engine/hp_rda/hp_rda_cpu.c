@@ -28,7 +28,6 @@ static inline uint32_t hp_swap(uint32_t *place, uint32_t was, uint32_t now)
 
 #include "engine/hp_rda/hp_rda_steps.h"
 /* What they work on: */
-#include "engine/hp_rda/hp_rda_plan.h"
 
 enum { SLICE = 1 << 14 }; /* nodes or infos of the top table that are one task */
 
@@ -141,7 +140,7 @@ static void count_top_slice(void *context, size_t slice)
     }
 }
 
-static size_t slices(uint32_t count)
+static size_t slice_count(uint32_t count)
 {
     return (count + (size_t)SLICE - 1) / SLICE;
 }
@@ -176,10 +175,10 @@ static fm_status run_steps(analysis *run, fm_rounds *workers, double *seconds, f
     if (status != FM_OK) return status;
     marks[FM_HP_RDA_MERGE_BLOCKS] = seconds_now();
     hp_sum_blocks(work);
-    fm_rounds_run(workers, merge_top_slice, run, slices(hp_nodes(&work->top)));
+    fm_rounds_run(workers, merge_top_slice, run, slice_count(hp_nodes(&work->top)));
     marks[FM_HP_RDA_ADJUST] = seconds_now();
     fm_rounds_run(workers, count_block, run, work->blocks);
-    fm_rounds_run(workers, count_top_slice, run, slices(work->top.used[1]));
+    fm_rounds_run(workers, count_top_slice, run, slice_count(work->top.used[1]));
     marks[FM_HP_RDA_STAGES] = seconds_now();
     for (int stage = 0; stage < FM_HP_RDA_STAGES; stage++) seconds[stage] = marks[stage + 1] - marks[stage];
     return FM_OK;

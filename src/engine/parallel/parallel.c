@@ -10,7 +10,7 @@
  * by the next call, and by all after it.
  *
  * With tags, only references that threads fetch are counted by all of them; those that are handed in, by one.
- * What is handed in then is digested by other threads first (analyzer_digest.c), which takes one to count.
+ * What is handed in then is digested by other threads first (analyzer_prepare.c), which takes one to count.
  *
  * References that are handed in are copied into pieces. Where there are many at once, or where threads can
  * fetch them (draw), pieces are drawn instead (parallel_draw.c).
@@ -159,7 +159,7 @@ static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_
  * and what one thread at a time can look up would be the limit of all. Of parts that are handed in, many are,
  * and sorting all of them takes longer than it saves.
  */
-static void divide(fm_parallel *self, bool drawing)
+static void parallel_divide(fm_parallel *self, bool drawing)
 {
     const bool divided = self->threads >= DIVIDE_FROM || (drawing && self->threads > 1);
     self->partitions = divided ? FM_PARTITIONS : 1;
@@ -227,7 +227,7 @@ static bool is_quiet(void *context)
     return self->retired == self->filled;
 }
 
-static fm_status report(const fm_parallel *self, fm_error *error)
+static fm_status parallel_report(const fm_parallel *self, fm_error *error)
 {
     if (self->status != FM_OK && error) *error = self->error;
     return self->status;
@@ -242,7 +242,7 @@ static void hand_in(fm_parallel *self)
     fm_crew_unlock(self->crew);
 }
 
-static fm_piece *filling(const fm_parallel *self)
+static fm_piece *piece_filling(const fm_parallel *self)
 {
     return &self->pieces[self->filled % self->piece_count];
 }
@@ -263,8 +263,8 @@ static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_
 {
     while (*done < count) {
         fm_crew_help(self->crew, has_free_piece);
-        if (fm_parallel_failed(self)) return report(self, error);
-        fm_piece *piece = filling(self);
+        if (fm_parallel_failed(self)) return parallel_report(self, error);
+        fm_piece *piece = piece_filling(self);
         fm_status status = fm_piece_reserve(self, piece, self->piece_size, error);
         if (status != FM_OK) return status;
         fill_piece(self, piece, blocks, count, done);
@@ -277,15 +277,15 @@ static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_
 static fm_status hand_in_rest(fm_parallel *self, fm_error *error)
 {
     fm_crew_help(self->crew, has_free_piece);
-    if (fm_parallel_failed(self)) return report(self, error);
-    if (filling(self)->count > 0) hand_in(self);
+    if (fm_parallel_failed(self)) return parallel_report(self, error);
+    if (piece_filling(self)->count > 0) hand_in(self);
     return FM_OK;
 }
 
 /* ---- from one way to the other ---- */
 
 /* All counts of the crew, which is quiet, move into a tally, with times into another; and pairs together. */
-static fm_status collect(fm_parallel *self, fm_tally *tally, fm_tally *times, fm_error *error)
+static fm_status parallel_collect(fm_parallel *self, fm_tally *tally, fm_tally *times, fm_error *error)
 {
     fm_status status = FM_OK;
     for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
@@ -309,14 +309,14 @@ static void set_flushing(fm_parallel *self, bool flushing)
 }
 
 /* Waits until all that was handed in is counted. */
-static fm_status quiet(fm_parallel *self, fm_error *error)
+static fm_status parallel_quiet(fm_parallel *self, fm_error *error)
 {
     fm_status status = hand_in_rest(self, error);
     if (status != FM_OK) return status;
     set_flushing(self, true);
     fm_crew_help(self->crew, is_quiet);
     set_flushing(self, false);
-    return report(self, error);
+    return parallel_report(self, error);
 }
 
 /* What was gathered goes through one thread. */
@@ -375,8 +375,8 @@ static fm_status go_alone(fm_parallel *self, fm_error *error)
 {
     if (self->mode == FM_ALONE) return FM_OK;
     if (self->mode == FM_GATHERING) return count_gathered(self, &self->counted, error);
-    fm_status status = quiet(self, error);
-    if (status == FM_OK) status = collect(self, &self->counted, &self->counted_times, error);
+    fm_status status = parallel_quiet(self, error);
+    if (status == FM_OK) status = parallel_collect(self, &self->counted, &self->counted_times, error);
     if (status == FM_OK) status = hand_over(self, error);
     if (status != FM_OK) return status;
     release_workers(self);
@@ -388,7 +388,7 @@ static fm_status go_alone(fm_parallel *self, fm_error *error)
 /* Enough has come for several threads. Where there is no memory for them, one goes on. */
 static fm_status go_together(fm_parallel *self, bool drawing, fm_tally *tally, fm_error *error)
 {
-    divide(self, drawing);
+    parallel_divide(self, drawing);
     if (start_together(self, NULL) != FM_OK) {
         release_workers(self);
         return count_gathered(self, tally, error);
@@ -400,13 +400,13 @@ static fm_status go_together(fm_parallel *self, bool drawing, fm_tally *tally, f
 }
 
 /* The first references of a trace. */
-static fm_status gather(fm_parallel *self, const uint64_t *blocks, size_t count, fm_tally *tally,
-                        size_t *done, fm_error *error)
+static fm_status parallel_gather(fm_parallel *self, const uint64_t *blocks, size_t count, fm_tally *tally,
+                                 size_t *done, fm_error *error)
 {
     while (*done < count && self->mode == FM_GATHERING) {
         if (self->filled == self->piece_count || self->gathered >= fm_parallel_least)
             return go_together(self, false, tally, error);
-        fm_piece *piece = filling(self);
+        fm_piece *piece = piece_filling(self);
         if (fm_piece_reserve(self, piece, self->piece_size, NULL) != FM_OK)
             return count_gathered(self, tally, error);
         const size_t before = *done;
@@ -451,7 +451,7 @@ static fm_status parallel_count(fm_engine *engine, const fm_references *referenc
     if (status == FM_OK && self->mode == FM_GATHERING)
         status = draws && self->gathered + count >= fm_parallel_least
                      ? go_together(self, true, tally, error)
-                     : gather(self, blocks, count, tally, done, error);
+                     : parallel_gather(self, blocks, count, tally, done, error);
     if (status != FM_OK || *done == count) return status;
     if (self->mode == FM_TOGETHER) {
         if (!draws) return count_together(self, blocks, count, done, error);
@@ -471,14 +471,14 @@ static fm_status parallel_count(fm_engine *engine, const fm_references *referenc
 static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply,
                             const fm_engine_results *results, fm_error *error)
 {
-    fm_stretch stretch;
+    fm_trace_range range;
     fm_status status = FM_OK;
-    while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &stretch)) {
+    while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &range)) {
         fm_references fetched = {.count = 1};
         while (status == FM_OK && fetched.count > 0) {
             uint64_t repeats;
             size_t done;
-            status = supply->fetch(supply->context, 0, &stretch, &fetched, &repeats, error);
+            status = supply->fetch(supply->context, 0, &range, &fetched, &repeats, error);
             if (status != FM_OK || fetched.count == 0) break;
             status = fm_engine_exact.count((fm_engine *)self->alone, &fetched, results, &done, error);
             if (status == FM_OK) fm_tally_add_many(results->distances, 0, repeats);
@@ -490,7 +490,7 @@ static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply,
 /* What tags take that threads fetch. The tables may know some by other names. */
 static fm_status start_tags(fm_parallel *self, const fm_pairs *pairs, fm_error *error)
 {
-    fm_status status = self->names ? quiet(self, error) : FM_OK;
+    fm_status status = self->names ? parallel_quiet(self, error) : FM_OK;
     if (status != FM_OK) return status;
     fm_parallel_apply_names(self);
     return fm_parallel_start_pairs(self, pairs, error);
@@ -529,7 +529,8 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
     if (status != FM_OK) return status;
     if (self->mode == FM_ALONE) return ordered ? FM_OK : draw_alone(self, supply, results, error);
     status = hand_in_rest(self, error);
-    if (status == FM_OK && self->ordered) status = quiet(self, error); /* pieces may have to go another way */
+    if (status == FM_OK && self->ordered)
+        status = parallel_quiet(self, error); /* pieces may have to go another way */
     if (status == FM_OK && self->options.tags) status = start_tags(self, results->pairs, error);
     return status == FM_OK ? fm_parallel_draw(self, supply, results, error) : status;
 }
@@ -541,8 +542,8 @@ static fm_status parallel_catch_up(fm_engine *engine, const fm_engine_results *r
     fm_status status = FM_OK;
     if (self->mode == FM_GATHERING && self->gathered > 0) status = count_gathered(self, tally, error);
     if (self->mode == FM_TOGETHER) {
-        status = quiet(self, error);
-        if (status == FM_OK) status = collect(self, tally, results->times, error);
+        status = parallel_quiet(self, error);
+        if (status == FM_OK) status = parallel_collect(self, tally, results->times, error);
     }
     if (status == FM_OK && self->counted.counts) status = fm_tally_move(tally, &self->counted, error);
     if (status == FM_OK && self->counted_times.counts)

@@ -3,17 +3,17 @@
  * parallel.h - what the files of `exact` with several threads share: parallel.c (the engine),
  * parallel_piece.c (what follows from a piece of the trace alone), parallel_draw.c (from larger ones, which
  * threads fetch for themselves), parallel_judge.c (how large those should be), parallel_phase.c,
- * parallel_table.c and parallel_ranges.c (what does not follow), parallel_plan.c (who does what next),
- * parallel_pairs.c (pairs of tags), parallel_order.c (single distances in order, and times).
- * docs/PARALLEL.md says why it is right and what it costs.
+ * parallel_table.c and parallel_ranges.c (what does not follow, and who does what next), parallel_order.c
+ * (single distances in order, times, and pairs of tags). docs/PARALLEL.md says why it is right and what it
+ * costs.
  *
  * The trace goes through in *pieces*. A thread takes a piece and finds all distances that follow from its
- * parts (exact_part.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
+ * parts (exact_count.c) alone, or where it pays, from all of it. What is left are the piece's *events*: first
  * touches of parts, or of the piece, in order, each with the new position of its block: those of a part, or
  * of the piece, are in the order of last touches.
  *
  * Several pieces make a *phase*. All blocks that were ever touched stand in a table that is divided by hash
- * into *partitions*, and in a shared window (shared_window.h) that is divided by position into *ranges*.
+ * into *partitions*, and in a shared window that is divided by position into *ranges*.
  *
  *     table    a thread has a partition: it looks up the events that fall to it and gives their blocks
  *              their new positions. Event number e had position q(e).
@@ -39,16 +39,111 @@
  * and what happens at the same time are the pieces of one phase, the table of the phase before, and the
  * window of the one before that.
  */
-#ifndef FATHOM_ENGINE_PARALLEL_H
-#define FATHOM_ENGINE_PARALLEL_H
+#ifndef FATHOM_ENGINE_PARALLEL_PARALLEL_H
+#define FATHOM_ENGINE_PARALLEL_PARALLEL_H
 
 #include "base/crew.h"
 #include "base/tunable.h"
-#include "engine/exact/exact_ends.h"
+#include "engine/exact/exact_kernels.h"
 #include "engine/exact/exact_state.h"
-#include "engine/parallel/shared_window.h"
 
 #include <pthread.h>
+
+/*
+ * ==== shared window ====
+ *
+ * The recency window of `exact` (exact_kernels.h) for several threads at once.
+ *
+ * Lines and regions are the same; above the regions there is only one number for each, its live bits. In each
+ * phase the regions are dealt out: a thread gets a *range* of consecutive regions, builds the counters above
+ * them for itself (fm_shared_window_view: an ordinary recency window over these regions, for the ordinary
+ * kernels), clears bits, and writes back what is still live. Ranges share no cache line, so threads need no
+ * locks.
+ *
+ * New bits come in runs, each beginning with a new line and set ahead of time. Time: O(regions) a phase
+ * beside the work on bits. Space: 1.3 bits a position, and the views' counters: 4.3 bytes a region.
+ */
+
+typedef struct fm_shared_window {
+    uint64_t *words; /* as in fm_recency_window */
+    uint16_t *lines;
+    uint32_t *live;   /* of each region */
+    uint64_t *before; /* live bits in the regions before it: only after fm_shared_window_rank_regions */
+    uint64_t regions; /* there is room for */
+    uint64_t used;    /* regions in use, from the first on */
+    uint64_t next;    /* between begin and end: the line that the next run begins with */
+} fm_shared_window;
+
+/* A window without bits. */
+fm_status fm_shared_window_create(fm_shared_window *window, fm_error *error);
+void fm_shared_window_clear(fm_shared_window *window); /* safe on a zeroed one */
+uint64_t fm_shared_window_memory(const fm_shared_window *window);
+
+/* Lines that a run of `count` bits takes: it begins with a new line. Bit i of a run has the position
+ * fm_shared_window_offset(i) after its first one's. */
+static inline uint64_t fm_shared_window_lines(uint64_t count)
+{
+    return (count + FM_LINE_BITS - 1) / FM_LINE_BITS;
+}
+static inline uint64_t fm_shared_window_offset(uint64_t index)
+{
+    return (index / FM_LINE_BITS << FM_LINE_SHIFT) + index % FM_LINE_BITS;
+}
+
+/* Regions that so many lines take. */
+static inline uint64_t fm_shared_window_regions(uint64_t lines)
+{
+    return (lines + FM_REGION_LINES - 1) / FM_REGION_LINES;
+}
+
+/* Whether so many lines fit behind the regions in use. */
+static inline bool fm_shared_window_fits(const fm_shared_window *window, uint64_t lines)
+{
+    return window->used + fm_shared_window_regions(lines) <= window->regions;
+}
+
+/* Runs that fit are added one after the other between begin and end; add returns the first one's position. */
+void fm_shared_window_begin(fm_shared_window *window);
+uint64_t fm_shared_window_add(fm_shared_window *window, uint64_t count);
+void fm_shared_window_end(fm_shared_window *window);
+
+/*
+ * A restart, when no run fits any more: make room for `live` blocks and runs of `lines` lines (may fail, then
+ * nothing has changed); rank the regions; give every block its new position by its rank; lay out anew.
+ * Ranks count from 1; the block of rank r gets fm_shared_window_packed_position(r).
+ */
+fm_status fm_shared_window_reserve(fm_shared_window *window, uint64_t live, uint64_t lines, fm_error *error);
+/* What it holds after reserve. */
+uint64_t fm_shared_window_memory_for(const fm_shared_window *window, uint64_t live, uint64_t lines);
+void fm_shared_window_rank_regions(fm_shared_window *window);
+void fm_shared_window_restart(fm_shared_window *window, uint64_t live);
+
+/* Bits set at positions up to and including this one, which must be live. */
+static inline uint64_t fm_shared_window_rank(const fm_shared_window *window, uint64_t position)
+{
+    return window->before[position >> FM_REGION_SHIFT] + window->lines[position >> FM_LINE_SHIFT] +
+           fm_recency_line_rank(window->words, position);
+}
+
+/* The position of the bit with this rank, after fm_shared_window_rank_regions. */
+uint64_t fm_shared_window_select(const fm_shared_window *window, uint64_t rank);
+
+/* Position 0 marks a free slot in the block table: no bit is ever there. */
+static inline uint64_t fm_shared_window_packed_position(uint64_t rank)
+{
+    return fm_recency_window_packed_position(rank);
+}
+
+/* Bytes that the counters of a view over so many regions take. */
+uint64_t fm_shared_window_view_bytes(uint64_t regions);
+/*
+ * Regions [first, end) as a window of their own, for kernels->far; positions count from the first region on.
+ * counters: room for view_bytes(end - first), in whole cache lines.
+ */
+void fm_shared_window_view(const fm_shared_window *window, uint64_t first, uint64_t end, void *counters,
+                           fm_recency_window *view);
+/* Writes back what is live. The view must not be used any more. */
+void fm_shared_window_view_done(fm_shared_window *window, uint64_t first, fm_recency_window *view);
 
 /* What a thread takes at most, beside the blocks of drawn pieces. */
 #define FM_THREAD_BYTES (UINT64_C(24) << 20)
@@ -134,7 +229,7 @@ typedef struct fm_piece {
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
     bool drops; /* its engine drops blocks beyond the bound */
-    fm_stretch stretch;
+    fm_trace_range range;
     uint64_t wanted, fetched;            /* references */
     fm_piece_growth_point quarter, half; /* when so much of it, at most, had been fetched */
     uint64_t expected;                   /* blocks, about */
@@ -398,7 +493,7 @@ void fm_parallel_drop_freely(fm_parallel *self);
 /* Under the lock: from how it went, what the next ones should be like. */
 void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece);
 
-/* parallel_phase.c: the steps, in this order (parallel_steps.h). */
+/* parallel_phase.c: the steps, in this order. */
 typedef struct fm_phase_step {
     size_t (*tasks)(const fm_parallel *self, const fm_parallel_phase *phase);
     void (*run)(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
@@ -414,7 +509,7 @@ static inline fm_piece *fm_parallel_phase_piece(const fm_parallel *self, const f
     return &self->pieces[(phase->first + index) % self->piece_count];
 }
 
-/* parallel_pairs.c: with tags. */
+/* parallel_order.c: with tags. */
 
 /* Each thread gets a table of pairs like the one that all go to in the end. */
 fm_status fm_parallel_start_pairs(fm_parallel *self, const fm_pairs *like, fm_error *error);
@@ -453,7 +548,54 @@ fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *result
 /* Under the lock: makes way for the next ones. */
 void fm_parallel_retire(fm_parallel *self, size_t pieces);
 
-/* parallel_plan.c: what the crew does. */
+/* parallel_phase.c: what the crew does. */
 extern const fm_crew_work fm_parallel_work;
+
+/*
+ * ==== steps of a phase ====
+ *
+ * What the files of a phase's steps share: parallel_phase.c (the list of them, and what a
+ * phase needs), parallel_table.c (where every block was), parallel_ranges.c (the distances).
+ */
+
+enum { FM_KEYS_A_LINE = 8 }; /* of a cache */
+
+/* A walk through the phase's events of one partition, or range, in order: segment by segment. */
+typedef struct fm_event_walk {
+    size_t group;
+    size_t piece, bundle; /* of the next segment */
+} fm_event_walk;
+
+typedef struct fm_event_segment {
+    const fm_piece *piece;
+    const fm_bundle *bundle;
+    size_t first, count; /* places in the arrays of the piece */
+} fm_event_segment;
+
+/* False: there is none. */
+bool fm_parallel_next_segment(const fm_parallel *self, const fm_parallel_phase *phase, fm_event_walk *at,
+                              fm_event_segment *found);
+
+/* Of one partition, or range. */
+uint64_t fm_step_events_of_piece(const fm_piece *piece, size_t group);
+uint64_t fm_step_events_of(const fm_parallel *self, const fm_parallel_phase *phase, size_t group);
+
+/* All blocks that a partition holds are put into its set of blocks seen. */
+fm_status fm_partition_remember_all(fm_partition *partition, fm_error *error);
+
+/* As many tasks as are worth it for its events, `most` at most. */
+size_t fm_step_tasks_for_events(const fm_parallel_phase *phase, size_t most);
+
+/* Steps: how many tasks, and a task. Those without a number have one. */
+size_t fm_step_table_tasks(const fm_parallel *self, const fm_parallel_phase *phase);
+void fm_step_table(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
+void fm_step_count_cold(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
+void fm_step_cut(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
+size_t fm_step_split_tasks(const fm_parallel *self, const fm_parallel_phase *phase);
+void fm_step_split(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
+size_t fm_step_range_tasks(const fm_parallel *self, const fm_parallel_phase *phase);
+void fm_step_range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
+size_t fm_step_settle_tasks(const fm_parallel *self, const fm_parallel_phase *phase);
+void fm_step_settle(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parallel_draw.c - pieces that threads fetch for themselves (block_supply.h): the trace stands in memory, or
+ * parallel_draw.c - pieces that threads fetch for themselves (engine.h): the trace stands in memory, or
  * in a file of which any block can be read. Nobody copies for others, so that pieces may be large.
  *
  * A large piece is analysed as a whole, by an engine of one thread that begins empty: all distances within it
@@ -211,12 +211,12 @@ static bool is_beyond_bound(const fm_parallel *self, const fm_piece *piece, cons
                             firsts->count != fm_exact_live((fm_engine *)worker->whole));
 }
 
-static fm_status fetch(const fm_parallel *self, fm_piece *piece, unsigned number, fm_references *references,
-                       fm_error *error)
+static fm_status draw_fetch(const fm_parallel *self, fm_piece *piece, unsigned number,
+                            fm_references *references, fm_error *error)
 {
     const fm_block_supply *supply = self->supply;
     uint64_t repeats = 0;
-    fm_status status = supply->fetch(supply->context, number, &piece->stretch, references, &repeats, error);
+    fm_status status = supply->fetch(supply->context, number, &piece->range, references, &repeats, error);
     if (status != FM_OK) return status;
     fm_tally_add_many(&self->workers[number].tally, 0, repeats);
     piece->fetched += references->count + repeats;
@@ -244,7 +244,7 @@ static fm_status draw_whole(fm_parallel *self, fm_piece *piece, unsigned number,
     while (status == FM_OK && fetched.count > 0) {
         if (piece->drops && __atomic_load_n(&self->given_up, __ATOMIC_RELAXED))
             fm_seen_set_give_up(worker->whole->seen, 0); /* nobody wants to know any more */
-        status = fetch(self, piece, number, &fetched, error);
+        status = draw_fetch(self, piece, number, &fetched, error);
         if (status == FM_OK && fetched.count > 0)
             status = self->ordered ? fm_piece_order_feed(self, piece, &fetched, worker, error)
                                    : count_whole(worker, &fetched, error);
@@ -272,7 +272,7 @@ static fm_status draw_by_parts(fm_parallel *self, fm_piece *piece, unsigned numb
     fm_parallel_end_whole(worker); /* for now nobody needs it */
     fm_status status = self->ordered ? FM_OK : fm_parallel_start_local(self, worker, error);
     while (status == FM_OK && fetched.count > 0) {
-        status = fetch(self, piece, number, &fetched, error);
+        status = draw_fetch(self, piece, number, &fetched, error);
         if (status == FM_OK && fetched.count > 0)
             status = fm_piece_reserve(self, piece, piece->events + worker->held.count + fetched.count, error);
         if (status == FM_OK)
@@ -330,7 +330,7 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
         fm_piece_move_arrays(self, piece, &self->spare[--self->spare_count]);
     const bool parts = self->by_parts > 0;
     const uint64_t wanted = parts ? fm_parallel_drawn_least : size_of_next(self);
-    if (!self->supply->claim(self->supply->context, wanted, &piece->stretch)) {
+    if (!self->supply->claim(self->supply->context, wanted, &piece->range)) {
         self->dry = true;
         fm_crew_call(self->crew); /* the one who feeds waits for it */
         return false;
@@ -426,28 +426,28 @@ typedef struct array_supply {
     size_t count, claimed;
 } array_supply;
 
-static bool claim_of_array(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool claim_of_array(void *context, uint64_t wanted, fm_trace_range *range)
 {
     array_supply *array = context;
     const size_t left = array->count - array->claimed;
     if (left == 0) return false;
-    *stretch = (fm_stretch){.at = array->claimed, .left = left < wanted ? left : wanted};
-    array->claimed += (size_t)stretch->left;
+    *range = (fm_trace_range){.at = array->claimed, .left = left < wanted ? left : wanted};
+    array->claimed += (size_t)range->left;
     return true;
 }
 
-static fm_status fetch_of_array(void *context, unsigned worker, fm_stretch *stretch,
+static fm_status fetch_of_array(void *context, unsigned worker, fm_trace_range *range,
                                 fm_references *references, uint64_t *repeats, fm_error *error)
 {
     const array_supply *array = context;
     const uint64_t portion = fm_parallel_drawn_least / 2 + 1; /* so that it is seen how a piece goes on */
     (void)worker;
     (void)error;
-    *references = (fm_references){.count = (size_t)(stretch->left < portion ? stretch->left : portion),
-                                  .blocks = array->blocks + stretch->at};
+    *references = (fm_references){.count = (size_t)(range->left < portion ? range->left : portion),
+                                  .blocks = array->blocks + range->at};
     *repeats = 0;
-    stretch->at += references->count;
-    stretch->left -= references->count;
+    range->at += references->count;
+    range->left -= references->count;
     return FM_OK;
 }
 

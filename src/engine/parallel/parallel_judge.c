@@ -32,7 +32,7 @@ enum {
 /* References of all pieces of a phase at most: each might be an event, and be counted in 32 bits. */
 #define EVENTS_A_PHASE (UINT64_C(1) << 31)
 
-static uint64_t few(const fm_parallel *self)
+static uint64_t few_blocks(const fm_parallel *self)
 {
     return self->ordered ? FEW_IN_ORDER : FEW;
 }
@@ -164,7 +164,7 @@ static double most_blocks(const fm_parallel *self)
 static uint64_t few_of_share(const fm_parallel *self, const fm_piece *piece, bool drops)
 {
     const bool mostly_new = self->may_drop && piece->firsts > piece->fetched / SOME;
-    return drops || mostly_new ? FEW_UNDER_BOUND : few(self);
+    return drops || mostly_new ? FEW_UNDER_BOUND : few_blocks(self);
 }
 
 /*
@@ -241,7 +241,7 @@ void fm_parallel_judge_drawn(fm_parallel *self, const fm_piece *piece)
     if (piece->by_parts) return;
     note_memory(self);
     const bool are_few =
-        piece->events <= piece->fetched / few(self) && (!piece->drops || dropping_pays(self, piece));
+        piece->events <= piece->fetched / few_blocks(self) && (!piece->drops || dropping_pays(self, piece));
     const bool enough =
         are_few && piece->events <= piece->fetched / ENOUGH && piece->wanted >= fm_parallel_drawn_most;
     if (piece->events > self->drawn_events) {

@@ -71,7 +71,7 @@ void fm_piece_order_release(fm_parallel *self, fm_piece_order *order)
     *order = (fm_piece_order){0};
 }
 
-static fm_status reserve(fm_parallel *self, void **pages, size_t *held, size_t bytes, fm_error *error)
+static fm_status pages_reserve(fm_parallel *self, void **pages, size_t *held, size_t bytes, fm_error *error)
 {
     if (bytes <= *held) return FM_OK;
     const size_t wanted = bytes < 2 * *held ? 2 * *held : bytes;
@@ -92,19 +92,19 @@ static fm_status make_places(fm_parallel *self, fm_piece *piece, const fm_refere
     if (!self->delivering) return FM_OK;
     const size_t wanted = piece->wanted > piece->fetched ? piece->wanted : piece->fetched;
     fm_piece_order *order = &piece->order;
-    fm_status status = reserve(self, (void **)&order->distances, &order->distance_bytes,
-                               wanted * sizeof *order->distances, error);
+    fm_status status = pages_reserve(self, (void **)&order->distances, &order->distance_bytes,
+                                     wanted * sizeof *order->distances, error);
     if (status != FM_OK || !self->with_blocks) return status;
-    status =
-        reserve(self, (void **)&order->blocks, &order->block_bytes, wanted * sizeof *order->blocks, error);
+    status = pages_reserve(self, (void **)&order->blocks, &order->block_bytes, wanted * sizeof *order->blocks,
+                           error);
     if (status == FM_OK)
         memcpy(order->blocks + *number, references->blocks, references->count * sizeof *references->blocks);
     return status;
 }
 
 /* First touches are not counted here: they are events. */
-static fm_status tally(const fm_parallel *self, fm_tally *tally, const uint64_t *distances, size_t count,
-                       fm_error *error)
+static fm_status order_tally(const fm_parallel *self, fm_tally *tally, const uint64_t *distances,
+                             size_t count, fm_error *error)
 {
     const uint64_t cold = tally->cold;
     fm_status status = fm_exact_tally_each(self->kernels, tally, distances, count, error);
@@ -112,7 +112,7 @@ static fm_status tally(const fm_parallel *self, fm_tally *tally, const uint64_t 
     return status;
 }
 
-static void narrow(const uint64_t *restrict distances, size_t count, uint32_t *restrict narrowed)
+static void distances_narrow(const uint64_t *restrict distances, size_t count, uint32_t *restrict narrowed)
 {
     for (size_t i = 0; i < count; i++) narrowed[i] = (uint32_t)distances[i];
 }
@@ -133,10 +133,10 @@ fm_status fm_piece_order_feed(fm_parallel *self, fm_piece *piece, const fm_refer
         size_t done;
         status = fm_engine_exact.feed(whole, &run, &results, &done, error);
         if (status == FM_OK && self->delivering)
-            narrow(distances, run.count, piece->order.distances + number + first);
-        if (status == FM_OK) status = tally(self, &worker->tally, distances, run.count, error);
+            distances_narrow(distances, run.count, piece->order.distances + number + first);
+        if (status == FM_OK) status = order_tally(self, &worker->tally, distances, run.count, error);
         if (status == FM_OK && timed)
-            status = tally(self, &worker->times, worker->run->times, run.count, error);
+            status = order_tally(self, &worker->times, worker->run->times, run.count, error);
     }
     return status;
 }
@@ -207,7 +207,7 @@ static bool is_settled(void *context)
     return self->status != FM_OK || self->settled > self->retired || is_over(self);
 }
 
-static void widen(const uint32_t *restrict distances, size_t count, uint64_t *restrict widened)
+static void distances_widen(const uint32_t *restrict distances, size_t count, uint64_t *restrict widened)
 {
     for (size_t i = 0; i < count; i++)
         widened[i] = distances[i] < (uint32_t)FM_BEYOND ? distances[i] : FM_BEYOND | distances[i];
@@ -223,7 +223,7 @@ static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece, u
     fm_status status = FM_OK;
     for (size_t first = 0; first < piece->fetched && status == FM_OK; first += RUN) {
         const size_t left = (size_t)piece->fetched - first, count = left < RUN ? left : RUN;
-        widen(order->distances + first, count, distances);
+        distances_widen(order->distances + first, count, distances);
         status = results->sink(results->sink_context, self->with_blocks ? order->blocks + first : NULL,
                                distances, count, error);
     }
@@ -251,4 +251,77 @@ fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *result
         fm_crew_call(self->crew);
         fm_crew_unlock(self->crew);
     }
+}
+
+/*
+ * ==== pairs ====
+ *
+ * With tags: the pairs that threads count, each for itself, until all come together; and
+ * the names of tags. A tag is a number that was given out while threads read (site_share.h); what it is
+ * called in the end is known when all is read.
+ */
+
+/* Entries of a thread's table (some 6 MiB) from which on it is poured out: with fewer, those that come again
+ * and again would be put in anew each time.
+ */
+enum { MANY_PAIRS = 1 << 18 };
+
+/* What has the same hash is put together in one sweep. */
+static fm_status make_table(const fm_pair_table *like, fm_pair_table *table, fm_error *error)
+{
+    fm_status status = fm_pair_table_create(table, 0, 0, error);
+    if (status == FM_OK) memcpy(table->multiplier, like->multiplier, sizeof table->multiplier);
+    return status;
+}
+
+fm_status fm_parallel_start_pairs(fm_parallel *self, const fm_pairs *like, fm_error *error)
+{
+    if (self->paired) return FM_OK; /* threads may be at work with them */
+    self->paired = true;
+    fm_status status = make_table(&like->table, &self->poured, error);
+    for (unsigned w = 0; w < self->threads && status == FM_OK; w++) {
+        fm_pairs *pairs = &self->workers[w].pairs;
+        pairs->ranges = like->ranges;
+        status = make_table(&like->table, &pairs->table, error);
+    }
+    return status;
+}
+
+fm_status fm_parallel_count_pairs(fm_parallel *self, fm_parallel_worker *worker, const uint64_t *words,
+                                  size_t count, fm_error *error)
+{
+    fm_status status = fm_pairs_reserve(&worker->pairs, count, error);
+    if (status == FM_OK) self->kernels->count_pairs(&worker->pairs.table, words, count);
+    return status;
+}
+
+static fm_status pairs_pour(fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
+{
+    pthread_mutex_lock(&self->shared_lock);
+    const fm_status status = fm_pair_table_drain(&self->poured, &worker->pairs.table, error);
+    __atomic_store_n(&self->poured_bytes, fm_pair_table_memory(&self->poured), __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&self->shared_lock);
+    return status;
+}
+
+fm_status fm_parallel_pour_pairs(fm_parallel *self, fm_parallel_worker *worker, fm_error *error)
+{
+    return worker->pairs.table.used < MANY_PAIRS ? FM_OK : pairs_pour(self, worker, error);
+}
+
+fm_status fm_parallel_collect_pairs(fm_parallel *self, fm_error *error)
+{
+    fm_status status = FM_OK;
+    for (unsigned w = 0; w < self->threads && status == FM_OK; w++)
+        if (self->workers[w].pairs.table.buckets) status = pairs_pour(self, &self->workers[w], error);
+    return status;
+}
+
+void fm_parallel_apply_names(fm_parallel *self)
+{
+    if (!self->names) return;
+    for (size_t p = 0; p < self->partitions; p++)
+        fm_exact_rename_tags(&self->partition[p].table, self->names);
+    free(self->names);
+    self->names = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parallel_piece.c - what follows from a piece of the trace alone: distances within its parts (exact_part.c),
- * counted at once, and its events, sorted by partitions in bundles.
+ * parallel_piece.c - what follows from a piece of the trace alone: distances within its parts
+ * (exact_count.c), counted at once, and its events, sorted by partitions in bundles.
  *
  * Where most references of a part are the first to their blocks, looking for the others costs more than it
  * saves: then every reference but immediate repeats is an event, and the phase finds its distance.

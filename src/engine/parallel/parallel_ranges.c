@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/parallel/parallel_steps.h"
+#include "engine/parallel/parallel.h"
 
 #include <string.h>
 

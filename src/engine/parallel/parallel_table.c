@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/parallel/parallel_steps.h"
+#include "engine/parallel/parallel.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -104,8 +104,8 @@ static void next_chunk(const fm_parallel *self, const fm_parallel_phase *phase, 
  * fetched meanwhile. There is room for new blocks of this chunk, no more: most events are of blocks that are
  * held, and room for all of a phase would be a table of many times what it holds.
  */
-static fm_status exchange(const fm_parallel *self, fm_partition *partition, fm_table_chunk *now,
-                          fm_table_chunk *next, fm_parallel_worker *worker, fm_error *error)
+static fm_status table_exchange(const fm_parallel *self, fm_partition *partition, fm_table_chunk *now,
+                                fm_table_chunk *next, fm_parallel_worker *worker, fm_error *error)
 {
     fm_block_table *table = &partition->table;
     if (!fm_block_table_has_room(table, now->count)) {
@@ -215,7 +215,7 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
     for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
     while (now->count > 0 && status == FM_OK) {
         next_chunk(self, phase, &at, &rest, &partition->table, next);
-        status = exchange(self, partition, now, next, worker, error);
+        status = table_exchange(self, partition, now, next, worker, error);
         number += now->count;
         if (number > sampled * stride && phase->sample_count[group] < FM_SAMPLES) {
             phase->samples[group][phase->sample_count[group]++] =
@@ -259,7 +259,7 @@ static fm_status look_up_in_order(const fm_parallel *self, fm_piece *piece, fm_p
         now = next;
         next = swap;
         chunk_in_order(self, piece, at + now->count, &partition->table, next);
-        status = exchange(self, partition, now, next, worker, error);
+        status = table_exchange(self, partition, now, next, worker, error);
         const uint32_t number = (uint32_t)(piece->base + at);
         for (size_t i = 0; i < now->count && status == FM_OK; i++) {
             const uint64_t old = now->keys[i];

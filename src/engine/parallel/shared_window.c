@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_window.c - see shared_window.h. */
-#include "engine/parallel/shared_window.h"
+/* shared_window.c - the recency window of `exact` for several threads at once (parallel.h). */
+#include "engine/parallel/parallel.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -237,7 +237,7 @@ static void count_down(const uint32_t *counters, uint64_t count, const uint32_t 
 }
 
 /* Where the sums of a level's nodes stand: as counters of the next. */
-static uint32_t *above(fm_recency_window *view, int level)
+static uint32_t *level_above(fm_recency_window *view, int level)
 {
     return level < view->levels ? view->nodes[level + 1] : view->top;
 }
@@ -260,8 +260,8 @@ void fm_shared_window_view(const fm_shared_window *window, uint64_t first, uint6
     const uint32_t *numbers = window->live + first;
     count = view->regions;
     for (int level = 2; level <= view->levels; level++) {
-        count_up(numbers, count, view->nodes[level], above(view, level));
-        numbers = above(view, level);
+        count_up(numbers, count, view->nodes[level], level_above(view, level));
+        numbers = level_above(view, level);
         count = counters_of(count) / FM_NODE_CHILDREN;
     }
     for (uint64_t child = 0; child < count; child++) {
@@ -283,6 +283,6 @@ void fm_shared_window_view_done(fm_shared_window *window, uint64_t first, fm_rec
     for (uint64_t child = 0; child < tops; child++)
         numbers[child] = (child + 1 < tops ? view->top[child + 1] : view->closed_live) - view->top[child];
     for (int level = view->levels; level >= 2; level--)
-        count_down(view->nodes[level], count[level], above(view, level),
+        count_down(view->nodes[level], count[level], level_above(view, level),
                    level == 2 ? window->live + first : view->nodes[level]);
 }

@@ -10,9 +10,9 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/block_table.h"
 #include "engine/engine.h"
-#include "engine/sampled/block_sample.h"
+#include "engine/engine_tables.h"
+#include "engine/sampled/sampled.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum { CHUNK = 256 };
 struct fm_engine {
     fm_block_table table; /* the time of a sampled block's last reference, plus 1 */
     fm_tally times;       /* of sampled references */
-    uint64_t threshold;   /* of the upper 32 bits of hashes: as in block_sample.h */
+    uint64_t threshold;   /* of the upper 32 bits of hashes: as in sampled.h */
     uint64_t clock;       /* all references */
     uint64_t max_memory, memory_peak;
     uint64_t keys[CHUNK], when[CHUNK]; /* the sampled references of a chunk */
@@ -59,7 +59,7 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 }
 
 /* Those of the chunk that are in the sample go to keys and when; returns how many. */
-static size_t choose(fm_engine *self, const uint64_t *blocks, size_t count)
+static size_t aet_choose(fm_engine *self, const uint64_t *blocks, size_t count)
 {
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ static fm_status aet_count(fm_engine *self, const fm_references *references, con
         const size_t left = references->count - *done, part = left < CHUNK ? left : CHUNK;
         fm_status status = make_room(self, error);
         if (status != FM_OK) return status;
-        const size_t chosen = choose(self, references->blocks + *done, part);
+        const size_t chosen = aet_choose(self, references->blocks + *done, part);
         for (size_t i = 0; i < chosen; i++) {
             self->homes[i] = fm_block_home(&self->table, self->keys[i]);
             __builtin_prefetch(self->homes[i], 1, 3);

@@ -1,11 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_sample.c - see block_sample.h. */
-#include "engine/sampled/block_sample.h"
-
+/* block_sample.c - samples of blocks, the order of their last touches, and parts of the trace on their way in
+ * (sampled.h). */
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/sampled/sampled.h"
 
 #include <string.h>
+
+/* ==== recency bits ==== */
+
+static size_t word_bytes(uint64_t size)
+{
+    return (size_t)(size / 64 * sizeof(uint64_t));
+}
+
+/* Bytes for so many positions, a multiple of 64. */
+static uint64_t recency_bits_memory(uint64_t size)
+{
+    return word_bytes(size) + (size / 64 + 1) * sizeof(uint32_t);
+}
+
+bool fm_recency_bits_grow(fm_recency_bits *bits, uint32_t size)
+{
+    const size_t old = (size_t)recency_bits_memory(bits->size),
+                 bytes = (size_t)recency_bits_memory(size);
+    uint64_t *words = bits->words ? fm_pages_resize(bits->words, old, bytes) : fm_pages_allocate(bytes);
+    if (!words) return false;
+    bits->words = words;
+    bits->sums = (uint32_t *)(words + size / 64);
+    bits->size = size;
+    return true;
+}
+
+void fm_recency_bits_clear(fm_recency_bits *bits)
+{
+    fm_pages_free(bits->words, (size_t)recency_bits_memory(bits->size));
+    memset(bits, 0, sizeof *bits);
+}
+
+void fm_recency_bits_start_ranks(fm_recency_bits *bits)
+{
+    uint32_t sum = 0;
+    for (uint32_t word = 0; word < bits->size / 64; word++) {
+        bits->sums[word] = sum;
+        sum += (uint32_t)__builtin_popcountll(bits->words[word]);
+    }
+}
+
+uint32_t fm_recency_bits_rank(const fm_recency_bits *bits, uint32_t position)
+{
+    const uint64_t below = (UINT64_C(1) << (position % 64)) - 1;
+    return bits->sums[position / 64] + (uint32_t)__builtin_popcountll(bits->words[position / 64] & below);
+}
+
+void fm_recency_bits_restart(fm_recency_bits *bits, uint32_t live)
+{
+    const uint32_t words = bits->size / 64;
+    memset(bits->words, 0xFF, word_bytes(bits->size));
+    bits->sums[0] = 0;
+    for (uint32_t node = 1; node <= words; node++) bits->sums[node] = 64 * (node & -node);
+    bits->next = bits->live = live;
+}
+
+uint32_t fm_recency_bits_remove(fm_recency_bits *bits, uint32_t position)
+{
+    const uint32_t at = position / 64, words = bits->size / 64;
+    const uint64_t word = bits->words[at], bit = UINT64_C(1) << (position % 64);
+    uint32_t before = (uint32_t)__builtin_popcountll(word & (bit - 1));
+    bits->words[at] = word & ~bit;
+    for (uint32_t node = at; node > 0; node &= node - 1) before += bits->sums[node];
+    for (uint32_t node = at + 1; node <= words; node += node & -node) bits->sums[node]--;
+    bits->live--;
+    return bits->live - before;
+}
+
+/* ==== sample of blocks ==== */
 
 enum {
     FIRST_CAPACITY = 256,
@@ -31,12 +100,12 @@ static uint32_t positions_for(uint64_t capacity)
 
 static uint64_t bytes_with(const fm_block_sample *sample, uint64_t capacity, unsigned bits)
 {
-    return (capacity + 1) * node_bytes(sample) + fm_recency_bits_memory(positions_for(capacity)) +
+    return (capacity + 1) * node_bytes(sample) + recency_bits_memory(positions_for(capacity)) +
            (sizeof(uint32_t) << bits) + sample->count_bins * sizeof(double);
 }
 
 /* At most five eighths of the slots are taken. */
-static bool fits(uint64_t blocks, unsigned bits)
+static bool slots_fit(uint64_t blocks, unsigned bits)
 {
     return 8 * blocks <= UINT64_C(5) << bits;
 }
@@ -44,7 +113,7 @@ static bool fits(uint64_t blocks, unsigned bits)
 static unsigned bits_for(const fm_block_sample *sample, uint64_t blocks)
 {
     unsigned bits = sample->bits ? sample->bits : FIRST_BITS;
-    while (bits < LAST_BITS && !fits(blocks, bits)) bits++;
+    while (bits < LAST_BITS && !slots_fit(blocks, bits)) bits++;
     return bits;
 }
 
@@ -65,7 +134,7 @@ static uint64_t capacity_for(const fm_block_sample *sample, uint64_t blocks)
 bool fm_block_sample_has_room(const fm_block_sample *sample, uint64_t more)
 {
     const uint64_t blocks = blocks_after(sample, more);
-    return blocks <= sample->capacity && fits(blocks, sample->bits);
+    return blocks <= sample->capacity && slots_fit(blocks, sample->bits);
 }
 
 uint64_t fm_block_sample_memory(const fm_block_sample *sample)
@@ -127,14 +196,14 @@ static fm_status grow_slots(fm_block_sample *sample, unsigned bits, fm_error *er
 
 /* ---- life ---- */
 
-static void *resized(void *array, uint64_t old_count, uint64_t count, size_t size)
+static void *array_resized(void *array, uint64_t old_count, uint64_t count, size_t size)
 {
     if (!array) return fm_pages_allocate((size_t)count * size);
     return fm_pages_resize(array, (size_t)old_count * size, (size_t)count * size);
 }
 
 /* Live blocks move to the first positions. */
-static void renumber(fm_block_sample *sample)
+static void sample_renumber(fm_block_sample *sample)
 {
     fm_recency_bits_start_ranks(&sample->order);
     for (uint32_t i = 1; i <= sample->used; i++) {
@@ -150,18 +219,18 @@ static bool grow_nodes(fm_block_sample *sample, uint64_t capacity)
 {
     if (capacity > sample->node_capacity) {
         fm_sample_node *nodes =
-            resized(sample->nodes, sample->node_capacity + 1, capacity + 1, sizeof *nodes);
+            array_resized(sample->nodes, sample->node_capacity + 1, capacity + 1, sizeof *nodes);
         if (!nodes) return false;
         sample->nodes = nodes;
         sample->node_capacity = capacity;
     }
     if (sample->most && capacity > sample->heap_capacity) {
-        uint32_t *heap = resized(sample->heap, sample->heap_capacity + 1, capacity + 1, sizeof *heap);
+        uint32_t *heap = array_resized(sample->heap, sample->heap_capacity + 1, capacity + 1, sizeof *heap);
         if (!heap) return false;
         sample->heap = heap;
         sample->heap_capacity = capacity;
     }
-    if (sample->order.size) renumber(sample);
+    if (sample->order.size) sample_renumber(sample);
     if (!fm_recency_bits_grow(&sample->order, positions_for(capacity))) return false;
     fm_recency_bits_restart(&sample->order, sample->count);
     sample->capacity = capacity;
@@ -173,7 +242,8 @@ fm_status fm_block_sample_reserve(fm_block_sample *sample, uint64_t more, fm_err
     if (fm_block_sample_has_room(sample, more)) return FM_OK;
     const uint64_t blocks = blocks_after(sample, more), capacity = capacity_for(sample, blocks);
     const unsigned bits = bits_for(sample, blocks);
-    if (!fits(blocks, bits)) return fm_fail(error, FM_E_LIMIT, NULL, "a sample holds at most 2^30 blocks");
+    if (!slots_fit(blocks, bits))
+        return fm_fail(error, FM_E_LIMIT, NULL, "a sample holds at most 2^30 blocks");
     if (capacity > sample->capacity && !grow_nodes(sample, capacity))
         return fm_fail_memory(error, (size_t)((capacity + 1) * node_bytes(sample)), "a sample's blocks");
     return bits > sample->bits ? grow_slots(sample, bits, error) : FM_OK;
@@ -238,7 +308,7 @@ static void heap_pop(fm_block_sample *sample)
 /* ---- references ---- */
 
 /* The block with the largest hash, and those with the same, leave; the rate falls to what is left. */
-static void shrink(fm_block_sample *sample)
+static void sample_shrink(fm_block_sample *sample)
 {
     sample->threshold = heap_hash(sample, 1);
     while (sample->count > 0 && heap_hash(sample, 1) >= sample->threshold) {
@@ -282,7 +352,7 @@ void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t com
         count_distance(sample, 0); /* the newest again: nothing moves */
         return;
     }
-    if (sample->order.next == sample->order.size) renumber(sample);
+    if (sample->order.next == sample->order.size) sample_renumber(sample);
     if (*slot != FM_SAMPLE_NONE) {
         fm_sample_node *node = &sample->nodes[*slot];
         count_distance(sample, fm_recency_bits_remove(&sample->order, node->position));
@@ -295,6 +365,100 @@ void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t com
         (fm_sample_node){.block = block, .position = fm_recency_bits_give(&sample->order), .hash = hash};
     if (sample->most) {
         heap_push(sample, made);
-        if (sample->count > sample->most) shrink(sample);
+        if (sample->count > sample->most) sample_shrink(sample);
+    }
+}
+
+/* ==== part in samples ==== */
+
+void fm_sampled_part_start(fm_sampled_part *sampled, const fm_exact_kernels *kernels, const uint64_t *blocks,
+                           size_t count, const fm_small_stack *small)
+{
+    sampled->kernels = kernels;
+    sampled->blocks = sampled->left = blocks;
+    sampled->count = count;
+    sampled->part = NULL;
+    sampled->at = NULL;
+    if (!small || !small->linked) {
+        kernels->sample_common(blocks, count, sampled->common);
+        return;
+    }
+    sampled->part = &small->part;
+    kernels->sample_common(small->part.key, small->part.first_count, sampled->common);
+    if (small->left_count == count) return;
+    sampled->left = small->unrepeated;
+    /* The first reference is left unless it repeats that before the part. */
+    const size_t later = kernels->sample_changes(blocks, count, sampled->index + 1);
+    sampled->index[0] = 0;
+    sampled->index[1 + later] = (uint16_t)count;
+    sampled->at = sampled->index + (small->left_count > later ? 0 : 1);
+}
+
+static void sample_touch(fm_block_sample *sample, uint64_t block, size_t times)
+{
+    const uint64_t common = fm_block_sample_common(block);
+    const uint32_t hash = fm_block_sample_hash(sample, common);
+    for (; times > 0 && hash < sample->threshold; times--) fm_block_sample_touch(sample, block, common, hash);
+}
+
+/* What is in a sample; the slots of those blocks are fetched. */
+static void part_choose(fm_sampled_part *sampled, const fm_block_sample *sample, unsigned which)
+{
+    uint16_t *const chosen = sampled->chosen[which];
+    const size_t hashed = sampled->part ? sampled->part->first_count : sampled->count;
+    const size_t count = sampled->kernels->sample_choose(sampled->common, hashed, sample->multiplier,
+                                                         fm_block_sample_limit(sample), chosen);
+    for (size_t i = 0; i < count; i++) fm_block_sample_fetch_slot(sample, sampled->common[chosen[i]]);
+    sampled->chosen_count[which] = count;
+}
+
+static void fetch_nodes(const fm_sampled_part *sampled, const fm_block_sample *sample, unsigned which)
+{
+    for (size_t i = 0; i < sampled->chosen_count[which]; i++)
+        fm_block_sample_fetch_node(sample, sampled->common[sampled->chosen[which][i]]);
+}
+
+/* References to blocks whose first touches were chosen: marked along the links, then taken in order. */
+static void touch_linked(const fm_sampled_part *sampled, fm_block_sample *sample, const uint16_t *chosen,
+                         size_t count)
+{
+    const fm_part *part = sampled->part;
+    uint64_t marked[FM_PART_WORDS] = {0};
+    for (size_t i = 0; i < count; i++)
+        for (size_t next = part->last[chosen[i]] + 1U; next > 0; next = part->before[next - 1])
+            marked[(next - 1) / 64] |= UINT64_C(1) << ((next - 1) % 64);
+    if (sampled->at) sample_touch(sample, sampled->blocks[0], sampled->at[0]);
+    for (size_t word = 0; word < FM_PART_WORDS; word++)
+        for (uint64_t bits = marked[word]; bits; bits &= bits - 1) {
+            const size_t which = 64 * word + (size_t)__builtin_ctzll(bits);
+            const size_t times = sampled->at ? (size_t)sampled->at[which + 1] - sampled->at[which] : 1;
+            sample_touch(sample, sampled->left[which], times);
+        }
+}
+
+static void touch_all(const fm_sampled_part *sampled, fm_block_sample *sample, const uint16_t *chosen,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t which = chosen[i];
+        const uint32_t hash = fm_block_sample_hash(sample, sampled->common[which]);
+        /* The threshold may have fallen since. */
+        if (hash < sample->threshold)
+            fm_block_sample_touch(sample, sampled->blocks[which], sampled->common[which], hash);
+    }
+}
+
+/* While it is found out what is in the next sample, what this one needs is on its way. */
+void fm_sampled_part_touch(fm_sampled_part *sampled, fm_block_sample *samples, unsigned count)
+{
+    if (count > 0) part_choose(sampled, &samples[0], 0);
+    for (unsigned k = 0; k < count; k++) {
+        fetch_nodes(sampled, &samples[k], k % 2);
+        if (k + 1 < count) part_choose(sampled, &samples[k + 1], (k + 1) % 2);
+        const uint16_t *const chosen = sampled->chosen[k % 2];
+        if (sampled->part)
+            touch_linked(sampled, &samples[k], chosen, sampled->chosen_count[k % 2]);
+        else
+            touch_all(sampled, &samples[k], chosen, sampled->chosen_count[k % 2]);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample_estimate.c - see sample_estimate.h. */
-#include "engine/sampled/sample_estimate.h"
+/* sample_estimate.c - from what samples counted to one histogram (sampled.h). */
+#include "engine/sampled/sampled.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -37,7 +37,7 @@ static void add_missing(const far_counts *counts, double *of, double missing)
 
 /* A sample's counts, corrected to the known sum. Beyond the exact distances frequent blocks play no part any
  * more, and what is missing is missing everywhere alike. */
-static void correct(const fm_sampled *sampled, const far_counts *counts, unsigned which)
+static void correct_counts(const fm_sampled *sampled, const far_counts *counts, unsigned which)
 {
     const fm_block_sample *sample = &sampled->samples[which];
     double *of = counts_of(counts, which), sum = 0;
@@ -88,7 +88,7 @@ static fm_status add_mean(const fm_sampled *sampled, const far_counts *counts, f
 /* ---- the band ---- */
 
 /* Student's t at 97.5 % for so many samples: with one degree of freedom less. */
-static double student(unsigned samples)
+static double student_t(unsigned samples)
 {
     static const double from_two[FM_MOST_SAMPLES - 1] = {
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201,
@@ -116,7 +116,8 @@ static void mean_and_half(const fm_sampled *sampled, const double *misses, doubl
     for (unsigned k = 0; k < sampled->count; k++) middle += misses[k] / sampled->count;
     for (unsigned k = 0; k < sampled->count; k++) spread += (misses[k] - middle) * (misses[k] - middle);
     *mean = middle;
-    const double of_samples = student(sampled->count) * sqrt(spread / (sampled->count - 1) / sampled->count);
+    const double of_samples =
+        student_t(sampled->count) * sqrt(spread / (sampled->count - 1) / sampled->count);
     *half = hypot(of_samples, 1.96 * sampled->cold_error);
 }
 
@@ -192,7 +193,7 @@ static fm_status add_band(const fm_sampled *sampled, const far_counts *counts, c
 
 /* ---- all together ---- */
 
-static double widest(const fm_accuracy *accuracy)
+static double widest_band(const fm_accuracy *accuracy)
 {
     double half = 0;
     for (size_t i = 0; i < accuracy->band_count; i++)
@@ -217,7 +218,7 @@ static fm_status state_accuracy(const fm_sampled *sampled, const far_counts *cou
         snprintf(
             within, sizeof within,
             "the miss ratio at a size is within the band with 95 %% confidence (at most %.2g to either side)",
-            widest(&band));
+            widest_band(&band));
     char exact[80] = "";
     if (sampled->exact_below)
         snprintf(exact, sizeof exact, "; distances below %" PRIu64 " blocks are exact", sampled->exact_below);
@@ -246,7 +247,7 @@ fm_status fm_sample_estimate(const fm_sampled *sampled, fm_profile *profile, fm_
     counts.of = fm_calloc((counts.bins + 1) * sampled->count, sizeof *counts.of);
     if (!counts.of)
         return fm_fail_memory(error, (counts.bins + 1) * sampled->count * sizeof *counts.of, "the estimate");
-    for (unsigned k = 0; k < sampled->count; k++) correct(sampled, &counts, k);
+    for (unsigned k = 0; k < sampled->count; k++) correct_counts(sampled, &counts, k);
     fm_status status = add_mean(sampled, &counts, profile, error);
     if (status == FM_OK) status = state_accuracy(sampled, &counts, profile, error);
     free(counts.of);

@@ -6,8 +6,8 @@
 #include "profile/attribution/attribution_merge.h"
 
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "profile/attribution/latencies.h"
 #include "profile/attribution/pair_errors.h"
 #include "profile/attribution/places.h"
@@ -26,7 +26,7 @@ typedef struct numbers {
 typedef struct sum_builder {
     fm_attribution *sum; /* while it is built, its arrays come from malloc and grow */
     size_t module_room, site_room, path_room, object_room;
-    fm_key_table modules, sites, paths, objects, frames;
+    fm_table modules, sites, paths, objects, frames;
     fm_range_counts pairs, uses;
     fm_error *error;
 } sum_builder;
@@ -70,11 +70,10 @@ static bool reserve(void *array_pointer, size_t *room, size_t count, size_t size
     return true;
 }
 
-/* The number of the key in a table whose next free number is `next`; *is_new: it got that one. */
-static bool number_of(fm_key_table *table, fm_key key, size_t next, uint32_t *number, bool *is_new)
+/* The number of the key in a table; *is_new: it had none. */
+static bool number_of(fm_table *table, fm_key key, uint32_t *number, bool *is_new)
 {
-    *number = fm_key_table_add(table, key, (uint32_t)next);
-    *is_new = *number == next;
+    *number = fm_table_number(table, fm_table_put(table, &key, is_new));
     return *number != FM_KEY_NONE;
 }
 
@@ -87,7 +86,7 @@ static fm_status add_modules(sum_builder *into, const fm_attribution *from, cons
         if (!own(into, &module.path) || !own(into, &module.build_id) ||
             !reserve(&sum->modules, &into->module_room, sum->module_count, sizeof module) ||
             !number_of(&into->modules, (fm_key){word_of(module.path), word_of(module.build_id), 0},
-                       sum->module_count, &as->modules[i], &is_new))
+                       &as->modules[i], &is_new))
             return no_memory(into);
         if (is_new) sum->modules[sum->module_count++] = module;
         /* What was seen in one of the runs was seen. */
@@ -120,7 +119,7 @@ static bool key_of_place(sum_builder *into, const fm_site *site, fm_key *key)
         bool is_new;
         if (!own(into, &frame.function) || !own(into, &frame.file)) return false;
         fm_key step = {word_of(frame.function), word_of(frame.file), (uint64_t)frame.line << 32 | node};
-        if (!number_of(&into->frames, step, into->frames.count, &node, &is_new)) return false;
+        if (!number_of(&into->frames, step, &node, &is_new)) return false;
     }
     key->b = (uint64_t)site->frames[0].column << 32 | node;
     key->c = word_of(&place);
@@ -143,7 +142,7 @@ static fm_status add_site(sum_builder *into, const fm_site *from, uint32_t path,
     key.c = word_of(name);
     if (fm_site_is_place(&site) && !key_of_place(into, &site, &key)) return no_memory(into);
     if (!reserve(&sum->sites, &into->site_room, sum->site_count, sizeof site) ||
-        !number_of(&into->sites, key, sum->site_count, number, &is_new))
+        !number_of(&into->sites, key, number, &is_new))
         return no_memory(into);
     if (!is_new) {
         fm_site *known = &sum->sites[*number];
@@ -178,8 +177,7 @@ static fm_status add_sites(sum_builder *into, const fm_attribution *from, const 
         path = (fm_call_path){renumbered(as->paths, path.parent), call_number};
         bool is_new;
         if (!reserve(&sum->paths, &into->path_room, sum->path_count, sizeof path) ||
-            !number_of(&into->paths, (fm_key){path.parent, path.call, 0}, sum->path_count, &as->paths[i],
-                       &is_new))
+            !number_of(&into->paths, (fm_key){path.parent, path.call, 0}, &as->paths[i], &is_new))
             return no_memory(into);
         if (is_new) sum->paths[sum->path_count++] = path;
     }
@@ -202,7 +200,7 @@ static fm_status add_objects(sum_builder *into, const fm_attribution *from, cons
                       object.kind == FM_OBJECT_HEAP ? object.allocation : object.address,
                       object.kind == FM_OBJECT_STACK ? object.thread : word_of(object.name)};
         if (!reserve(&sum->objects, &into->object_room, sum->object_count, sizeof object) ||
-            !number_of(&into->objects, key, sum->object_count, &as->objects[i], &is_new))
+            !number_of(&into->objects, key, &as->objects[i], &is_new))
             return no_memory(into);
         if (is_new) {
             sum->objects[sum->object_count++] = object;
@@ -276,7 +274,12 @@ static bool move_into_sum(fm_attribution *sum, void *array_pointer, size_t count
 fm_status fm_attribution_sum(fm_attribution **sum, const fm_attribution *a, const fm_attribution *b,
                              fm_error *error)
 {
-    sum_builder into = {.error = error};
+    sum_builder into = {.modules = FM_TABLE_OF(fm_key),
+                        .sites = FM_TABLE_OF(fm_key),
+                        .paths = FM_TABLE_OF(fm_key),
+                        .objects = FM_TABLE_OF(fm_key),
+                        .frames = FM_TABLE_OF(fm_key),
+                        .error = error};
     fm_status status = fm_attribution_create(&into.sum, error);
     if (status) return status;
     fm_attribution *made = into.sum;
@@ -292,11 +295,11 @@ fm_status fm_attribution_sum(fm_attribution **sum, const fm_attribution *a, cons
     if (!status) status = fm_sources_add_up(made, a, b, error);
     if (!status) status = fm_range_counts_to_pairs(&into.pairs, made, error);
     if (!status) status = fm_range_counts_to_uses(&into.uses, made, error);
-    fm_key_table_clear(&into.modules);
-    fm_key_table_clear(&into.sites);
-    fm_key_table_clear(&into.paths);
-    fm_key_table_clear(&into.objects);
-    fm_key_table_clear(&into.frames);
+    fm_table_clear(&into.modules);
+    fm_table_clear(&into.sites);
+    fm_table_clear(&into.paths);
+    fm_table_clear(&into.objects);
+    fm_table_clear(&into.frames);
     fm_range_counts_clear(&into.pairs);
     fm_range_counts_clear(&into.uses);
     if (status) {

@@ -20,7 +20,7 @@ static const char *const table_names[FM_TABLES] = {"late_from",   "edges",   "st
                                                    "sites",       "paths",   "pairs",     "objects",
                                                    "object_uses", "sources", "latencies", "pair_errors"};
 
-static fm_status read_table(fm_table_reader *from, fm_table which)
+static fm_status read_table(fm_table_reader *from, fm_attribution_table which)
 {
     int length =
         snprintf(from->what, sizeof from->what, "\"%sattribution.%s\"", from->where, table_names[which]);
@@ -130,7 +130,7 @@ fm_status fm_attribution_read(fm_json_scan *scan, const char *where, fm_attribut
         if (status || !more) break;
         size_t which = 0;
         while (which < FM_TABLES && strcmp(table_names[which], key) != 0) which++;
-        status = which < FM_TABLES ? read_table(&from, (fm_table)which) : fm_json_skip(scan);
+        status = which < FM_TABLES ? read_table(&from, (fm_attribution_table)which) : fm_json_skip(scan);
     }
     if (!status) status = resolve(&from);
     free(from.frames);

@@ -19,7 +19,7 @@ static fm_status no_memory(const fm_table_reader *from)
 }
 
 /* Room for one more element; the old array stays in the arena, which is why it doubles. */
-static fm_status reserve(fm_table_reader *from, fm_table which, void *array_pointer, size_t count,
+static fm_status reserve(fm_table_reader *from, fm_attribution_table which, void *array_pointer, size_t count,
                          size_t size)
 {
     void *array;
@@ -472,7 +472,7 @@ static fm_status read_source(fm_table_reader *from)
                                                                                      : no_memory(from);
 }
 
-fm_status fm_table_read_row(fm_table_reader *from, fm_table which)
+fm_status fm_table_read_row(fm_table_reader *from, fm_attribution_table which)
 {
     static fm_status (*const row_readers[FM_TABLES])(fm_table_reader *) = {
         [FM_TABLE_EDGES] = read_edge,

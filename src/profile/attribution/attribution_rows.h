@@ -14,7 +14,7 @@
 
 #include "base/json_scan.h"
 
-typedef enum fm_table {
+typedef enum fm_attribution_table {
     FM_TABLE_LATE_FROM, /* a number */
     FM_TABLE_EDGES,
     FM_TABLE_STRINGS,
@@ -28,7 +28,7 @@ typedef enum fm_table {
     FM_TABLE_LATENCIES,
     FM_TABLE_PAIR_ERRORS,
     FM_TABLES,
-} fm_table;
+} fm_attribution_table;
 
 typedef struct fm_table_reader {
     fm_json_scan *scan;
@@ -47,6 +47,6 @@ typedef struct fm_table_reader {
 /* There is a table of source files, and be it an empty one. */
 fm_status fm_table_begin_sources(fm_table_reader *from);
 /* Reads the next row of a table and appends it. */
-fm_status fm_table_read_row(fm_table_reader *from, fm_table which);
+fm_status fm_table_read_row(fm_table_reader *from, fm_attribution_table which);
 
 #endif

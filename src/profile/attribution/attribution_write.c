@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
-#include "base/key_table.h"
+#include "base/table.h"
 #include "profile/attribution/line_sums.h"
 
 #include <inttypes.h>
@@ -82,26 +82,20 @@ static void end_table(row_writer *rows)
 
 /* ---- strings ---- */
 
-static fm_key key_of(const char *text)
-{
-    return (fm_key){(uint64_t)(uintptr_t)text, 0, 0};
-}
-
 /* Gives a text its number, and writes it where it is new. Texts that lie at two places are written twice. */
-static bool write_string(row_writer *rows, fm_key_table *strings, const char *text)
+static bool write_string(row_writer *rows, fm_table *strings, const char *text)
 {
     if (!text) return true;
-    uint32_t next = (uint32_t)strings->count;
-    uint32_t number = next == FM_NONE ? FM_NONE : fm_key_table_add(strings, key_of(text), next);
-    if (number == FM_NONE) return false;
-    if (strings->count == next) return true; /* it was there */
+    bool fresh;
+    if (!fm_table_put(strings, &text, &fresh)) return false;
+    if (!fresh) return true;
     begin_row(rows);
     flush(rows);
     fm_json_write_string(rows->out, text, FM_JSON_PLAIN);
     return true;
 }
 
-static bool write_strings(row_writer *rows, fm_key_table *strings, const fm_attribution *of)
+static bool write_strings(row_writer *rows, fm_table *strings, const fm_attribution *of)
 {
     bool made = true;
     begin_table(rows, "strings");
@@ -116,9 +110,9 @@ static bool write_strings(row_writer *rows, fm_key_table *strings, const fm_attr
     return made;
 }
 
-static void put_string(row_writer *rows, const fm_key_table *strings, const char *text)
+static void put_string(row_writer *rows, const fm_table *strings, const char *text)
 {
-    put_index(rows, text ? fm_key_table_find(strings, key_of(text)) : FM_NONE);
+    put_index(rows, text ? fm_table_look_up(strings, &text) : FM_NONE);
 }
 
 /* ---- tables ---- */
@@ -153,7 +147,7 @@ static void write_modules(row_writer *rows, const fm_attribution *of)
     end_table(rows);
 }
 
-static void write_sites(row_writer *rows, const fm_key_table *strings, const fm_attribution *of)
+static void write_sites(row_writer *rows, const fm_table *strings, const fm_attribution *of)
 {
     begin_table(rows, "sites");
     for (size_t i = 0; i < of->site_count; i++) {
@@ -344,7 +338,7 @@ fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, con
     char inner[32];
     snprintf(inner, sizeof inner, "%s  ", indent);
     row_writer rows = {.out = out, .indent = inner};
-    fm_key_table strings = {0};
+    fm_table strings = FM_TABLE_OF(char *); /* where they lie */
     write_edges(&rows, attribution);
     bool made = write_strings(&rows, &strings, attribution);
     if (made) {
@@ -358,7 +352,7 @@ fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, con
         write_sources(&rows, attribution);
         fprintf(out, "\n%s}", indent);
     }
-    fm_key_table_clear(&strings);
+    fm_table_clear(&strings);
     return made ? FM_OK
                 : fm_fail_memory(error, (uint64_t)attribution->site_count * 64, "the strings of a profile");
 }

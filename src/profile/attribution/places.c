@@ -3,11 +3,16 @@
 #include "profile/attribution/places.h"
 
 #include "base/error.h"
-#include "base/key_table.h"
+#include "base/table.h"
 #include "profile/attribution/attribution_grow.h"
 
+typedef struct known_place {
+    fm_key key;
+    uint32_t site;
+} known_place;
+
 /* The frame with texts of the attribution's own, and the site that has it: `next` where none had. */
-static bool number_place(fm_key_table *table, fm_attribution *attribution, fm_frame *frame, size_t next,
+static bool number_place(fm_table *table, fm_attribution *attribution, fm_frame *frame, size_t next,
                          uint32_t *number)
 {
     if (frame->function) {
@@ -18,8 +23,12 @@ static bool number_place(fm_key_table *table, fm_attribution *attribution, fm_fr
     if (!frame->file) return false;
     const fm_key key = {(uint64_t)(uintptr_t)frame->function, (uint64_t)(uintptr_t)frame->file,
                         (uint64_t)frame->line << 32 | frame->column};
-    *number = fm_key_table_add(table, key, (uint32_t)next);
-    return *number != FM_KEY_NONE;
+    bool fresh;
+    known_place *known = fm_table_put(table, &key, &fresh);
+    if (!known) return false;
+    if (fresh) known->site = (uint32_t)next;
+    *number = known->site;
+    return true;
 }
 
 fm_status fm_attribution_add_places(fm_attribution *attribution, const fm_frame *places, size_t count,
@@ -32,7 +41,7 @@ fm_status fm_attribution_add_places(fm_attribution *attribution, const fm_frame 
                            "place %zu of %zu: expected a file and a line from 1 on", i + 1, count);
     if (count == 0) return FM_OK;
     size_t next = attribution->site_count;
-    fm_key_table table = {0};
+    fm_table table = FM_TABLE(known_place, site);
     fm_site *grown = fm_attribution_grow(attribution, attribution->sites, next, count, sizeof *grown);
     fm_frame *frames = fm_attribution_allocate(attribution, count, sizeof *frames);
     bool made = grown && frames && count < FM_NONE - next;
@@ -50,7 +59,7 @@ fm_status fm_attribution_add_places(fm_attribution *attribution, const fm_frame 
             grown[next++] =
                 (fm_site){.module = FM_NONE, .path = FM_NONE, .frame_count = 1, .frames = &frames[i]};
     }
-    fm_key_table_clear(&table);
+    fm_table_clear(&table);
     if (!made) return fm_fail_memory(error, ((uint64_t)next + count) * sizeof *grown, "sites");
     attribution->sites = grown;
     attribution->site_count = next;

@@ -3,8 +3,8 @@
 #include "profile/attribution/sources.h"
 
 #include "base/error.h"
-#include "base/key_table.h"
 #include "base/sha256.h"
+#include "base/table.h"
 #include "base/text_file.h"
 #include "profile/attribution/line_sums.h"
 
@@ -73,15 +73,14 @@ bool fm_sources_sound(const fm_attribution *attribution, char *why, size_t size)
 /* ---- sums of two ---- */
 
 /* Files that the frames of an attribution name, in the memory of another. */
-static bool list_files(fm_key_table *files, fm_attribution *in, const fm_attribution *of)
+static bool list_files(fm_table *files, fm_attribution *in, const fm_attribution *of)
 {
     for (size_t i = 0; i < of->site_count; i++)
         for (size_t j = 0; j < of->sites[i].frame_count; j++) {
             if (!of->sites[i].frames[j].file) continue;
             const char *file = fm_attribution_intern(in, of->sites[i].frames[j].file);
             if (!file) return false;
-            if (fm_key_table_add(files, (fm_key){(uint64_t)(uintptr_t)file, 0, 0}, 0) == FM_KEY_NONE)
-                return false;
+            if (!fm_table_put(files, &file, NULL)) return false;
         }
     return true;
 }
@@ -113,11 +112,10 @@ static fm_source joined(const fm_source *a, const fm_source *b)
 }
 
 /* What is known of a file that only one has, the other naming the files in the list. */
-static fm_source alone(fm_attribution *sum, const fm_source *source, const fm_key_table *files)
+static fm_source alone(fm_attribution *sum, const fm_source *source, const fm_table *files)
 {
     const char *path = fm_attribution_intern(sum, source->path); /* NULL: own() will say so */
-    const bool named =
-        path && fm_key_table_find(files, (fm_key){(uint64_t)(uintptr_t)path, 0, 0}) != FM_KEY_NONE;
+    const bool named = path && fm_table_find(files, &path);
     return named ? (fm_source){.path = source->path} : *source;
 }
 
@@ -130,7 +128,7 @@ fm_status fm_sources_add_up(fm_attribution *sum, const fm_attribution *a, const 
                             fm_error *error)
 {
     const size_t a_count = a->source_count, b_count = b ? b->source_count : 0;
-    fm_key_table a_files = {0}, b_files = {0};
+    fm_table a_files = FM_TABLE_OF(char *), b_files = FM_TABLE_OF(char *); /* interned names */
     if (!a->sources && !(b && b->sources)) return FM_OK;
     sum->source_count = 0;
     sum->sources = fm_attribution_allocate(sum, a_count + b_count, sizeof *sum->sources);
@@ -158,7 +156,7 @@ fm_status fm_sources_add_up(fm_attribution *sum, const fm_attribution *a, const 
         if (copy) memcpy(copy, sums, strlen(sums));
         made = copy && fm_line_sums_add(sum, &room, path, copy);
     }
-    fm_key_table_clear(&a_files);
-    fm_key_table_clear(&b_files);
+    fm_table_clear(&a_files);
+    fm_table_clear(&b_files);
     return made ? FM_OK : no_memory(error);
 }
