@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "base/error.h"
-#include "process/attach_check.h"
+#include "process/tracee.h"
 #include "sample/sampled_attachment.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "sample/pmu_machine.h"
 
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "sample/sample_memory.h"
 
 #include "base/error.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "process/attach_check.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
+#include "process/tracee.h"
 #include "sample/sampled_attachment.h"
 
 #include <errno.h>

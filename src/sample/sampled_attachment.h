@@ -9,8 +9,7 @@
 #ifndef FATHOM_SAMPLE_SAMPLED_ATTACHMENT_H
 #define FATHOM_SAMPLE_SAMPLED_ATTACHMENT_H
 
-#include "process/remote_modules.h"
-#include "process/safe_place.h"
+#include "process/tracee.h"
 #include "sample/sampled_run_state.h"
 
 #include <limits.h>

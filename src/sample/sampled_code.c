@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include <elf.h>
 #include <fcntl.h>

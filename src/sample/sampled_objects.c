@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 #include "program/object_map.h"
 #include "sample/sampled_stack.h"
 

@@ -12,8 +12,6 @@
 #include "base/parts.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
-#include "process/proc_files.h"
-#include "process/program_called.h"
 #include "process/program_file.h"
 #include "sample/access_ceiling.h"
 #include "sample/sample_clock.h"
