@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decoder.c - see decoder.h: what both decoders share. */
 #include "collect/decoder.h"
-
 #include "base/error.h"
 #include "base/memory.h"
+#include "collect/decode_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -253,4 +253,27 @@ fm_status fm_decode_record(fm_decoder *decoder, bool *deliver, fm_error *error)
     }
     decoder->at += 1 + record.count;
     return FM_OK;
+}
+
+/* ---- rows ---- */
+
+fm_status fm_rows_create(fm_rows *rows, unsigned columns, fm_error *error)
+{
+    *rows = (fm_rows){.columns = columns, .at = fm_pages_allocate(sizeof(fm_row_memory))};
+    if (!rows->at) return fm_fail_memory(error, sizeof(fm_row_memory), "a batch of references");
+    return FM_OK;
+}
+
+void fm_rows_free(fm_rows *rows)
+{
+    fm_pages_free(rows->at, sizeof(fm_row_memory));
+    *rows = (fm_rows){0};
+}
+
+void fm_rows_set_thread(fm_rows *rows, uint32_t number)
+{
+    if (rows->thread_number == number) return;
+    rows->thread_number = number;
+    if (rows->columns & FM_COLUMN_THREAD)
+        for (size_t i = 0; i < FM_ROWS_ROOM; i++) rows->at->thread[i] = number;
 }
