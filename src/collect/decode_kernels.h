@@ -47,8 +47,6 @@ typedef struct fm_rows {
     uint32_t thread_number;
 } fm_rows;
 
-fm_status fm_rows_create(fm_rows *rows, unsigned columns, fm_error *error);
-void fm_rows_free(fm_rows *rows);
 void fm_rows_set_thread(fm_rows *rows, uint32_t number); /* of an empty batch */
 
 /* ---- decode kernels ---- */

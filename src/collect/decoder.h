@@ -155,11 +155,6 @@ typedef struct fm_thread_table {
 
 /* NULL: it is not there. */
 struct fm_traced_thread *fm_thread_table_find(const fm_thread_table *table, uint32_t number);
-/* 0, or -1 when memory is short. number: from 1 to FM_THREAD_NUMBER_MOST, and not there. */
-int fm_thread_table_add(fm_thread_table *table, uint32_t number, struct fm_traced_thread *thread);
-void fm_thread_table_remove(fm_thread_table *table, uint32_t number);
-/* free_thread is called for each that is there. */
-void fm_thread_table_clear(fm_thread_table *table, void (*free_thread)(struct fm_traced_thread *));
 
 /* ---- traced thread ---- */
 
@@ -213,10 +208,6 @@ typedef struct fm_traced_thread {
     size_t region_count, region_capacity;
     size_t region_open; /* how many of them are that one */
 } fm_traced_thread;
-
-void fm_thread_free(fm_traced_thread *thread);
-/* The calls that the thread of a parent was in when it forked. False: no memory. */
-bool fm_thread_inherit(fm_traced_thread *child, const fm_traced_thread *parent);
 
 bool fm_thread_moves(fm_traced_thread *thread, fm_code *code, uint64_t stack, bool paths, bool watched);
 /* Valgrind: a block begins with this stack pointer. paths: keep account of frames. watched: the block is part

@@ -11,134 +11,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fm_status no_memory(fm_error *error)
+/* ---- thread table ---- */
+
+static fm_thread_page *page_of(const fm_thread_table *table, uint32_t number)
 {
-    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process or thread");
+    const size_t page = number / FM_THREADS_A_PAGE;
+    return page < table->page_count ? &table->pages[page] : NULL;
 }
 
-fm_process *fm_process_create(uint32_t serial, uint32_t pid, const char *function, bool objects,
-                              fm_error *error)
+struct fm_traced_thread *fm_thread_table_find(const fm_thread_table *table, uint32_t number)
 {
-    fm_process *process = fm_calloc(1, sizeof *process);
-    if (!process) {
-        no_memory(error);
-        return NULL;
+    const fm_thread_page *page = page_of(table, number);
+    return page && page->slots ? page->slots[number % FM_THREADS_A_PAGE] : NULL;
+}
+
+/* 0, or -1 when memory is short. number: from 1 to FM_THREAD_NUMBER_MOST, and not there. */
+static int thread_table_add(fm_thread_table *table, uint32_t number, struct fm_traced_thread *thread)
+{
+    const size_t had = table->page_count, wanted = number / FM_THREADS_A_PAGE + 1;
+    if (fm_array_reserve((void **)&table->pages, &table->page_count, wanted, sizeof *table->pages) != 0)
+        return -1;
+    if (table->page_count > had)
+        memset(table->pages + had, 0, (table->page_count - had) * sizeof *table->pages);
+    fm_thread_page *page = page_of(table, number);
+    if (!page->slots) page->slots = fm_calloc(FM_THREADS_A_PAGE, sizeof *page->slots);
+    if (!page->slots) return -1;
+    const uint32_t at = number % FM_THREADS_A_PAGE;
+    const uint64_t bit = UINT64_C(1) << at % 64;
+    page->slots[at] = thread;
+    page->live++;
+    table->live++;
+    table->seen += !(page->seen[at / 64] & bit);
+    page->seen[at / 64] |= bit;
+    return 0;
+}
+
+static void thread_table_remove(fm_thread_table *table, uint32_t number)
+{
+    if (!fm_thread_table_find(table, number)) return;
+    fm_thread_page *page = page_of(table, number);
+    page->slots[number % FM_THREADS_A_PAGE] = NULL;
+    table->live--;
+    if (--page->live > 0) return;
+    free(page->slots);
+    page->slots = NULL;
+}
+
+/* free_thread is called for each that is there. */
+static void thread_table_clear(fm_thread_table *table, void (*free_thread)(struct fm_traced_thread *))
+{
+    for (size_t i = 0; i < table->page_count; i++) {
+        fm_thread_page *page = &table->pages[i];
+        for (size_t slot = 0; page->slots && slot < FM_THREADS_A_PAGE; slot++)
+            if (page->slots[slot]) free_thread(page->slots[slot]);
+        free(page->slots);
     }
-    process->serial = serial;
-    process->watched = (fm_watched_process){.pid = pid, .order = serial, .owner = process, .handle = -1};
-    process->parent = FM_NONE;
-    process->code.program.function = function;
-    if (objects && fm_object_map_create(&process->objects, error) != FM_OK) {
-        free(process);
-        return NULL;
-    }
-    return process;
-}
-
-static void link_programs(fm_process *before, fm_process *after)
-{
-    before->successor = after;
-    after->predecessor = before;
-    after->parent = before->index;
-    before->watched.replaced = true;
-}
-
-void fm_process_becomes(fm_process *before, fm_process *after)
-{
-    /* They need not have been seen in their order: each comes between those that it came between. */
-    while (after->predecessor && after->predecessor->serial > before->serial) after = after->predecessor;
-    if (after->predecessor) link_programs(after->predecessor, before);
-    if (before->successor && before->successor != after) link_programs(after, before->successor);
-    link_programs(before, after);
-}
-
-void fm_process_finish(fm_process *process)
-{
-    fm_blocks_free(&process->blocks);
-    fm_code_pages_free(&process->pages);
-    fm_thread_table_clear(&process->threads, fm_thread_free);
-    process->running = NULL;
-    fm_thread_free(process->forked);
-    process->forked = NULL;
-}
-
-void fm_process_destroy(fm_process *process)
-{
-    if (!process) return;
-    fm_process_finish(process);
-    fm_code_free(&process->code);
-    fm_object_map_destroy(process->objects);
-    free(process->program);
-    free(process->called);
-    for (char **at = process->arguments; at && *at; at++) free(*at);
-    free(process->arguments);
-    free(process->executed);
-    free(process->missing);
-    free(process);
-}
-
-fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_error *error)
-{
-    fm_status status = fm_code_inherit(&child->code, &parent->code, error);
-    if (status != FM_OK) return status;
-    if (parent->objects) {
-        fm_object_map *objects;
-        status = fm_object_map_clone(&objects, parent->objects, error);
-        if (status != FM_OK) return status;
-        fm_object_map_destroy(child->objects);
-        child->objects = objects;
-    }
-    if (parent->running) {
-        child->forked = fm_calloc(1, sizeof *child->forked);
-        if (!child->forked || !fm_thread_inherit(child->forked, parent->running)) return no_memory(error);
-    }
-    return FM_OK;
-}
-
-fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error)
-{
-    if (number == 0 || number > FM_THREAD_NUMBER_MOST)
-        return fm_fail(error, FM_E_CORRUPT, NULL, "a thread has the number %" PRIu64, number);
-    *thread = fm_thread_table_find(&process->threads, (uint32_t)number);
-    if (*thread) return FM_OK;
-    if (process->threads.live >= FM_THREADS_AT_ONCE)
-        return fm_fail(error, FM_E_CORRUPT, NULL, "it has more than %d threads at once", FM_THREADS_AT_ONCE);
-    /* The first thread of a child is the one that forked, under another number. */
-    fm_traced_thread *made = process->forked ? process->forked : fm_calloc(1, sizeof *made);
-    if (!made) return no_memory(error);
-    if (fm_thread_table_add(&process->threads, (uint32_t)number, made) != 0) {
-        if (made != process->forked) fm_thread_free(made);
-        return no_memory(error);
-    }
-    process->forked = NULL;
-    made->number = (uint32_t)number;
-    *thread = made;
-    return FM_OK;
-}
-
-void fm_process_let_go(fm_process *process, fm_traced_thread *thread)
-{
-    if (!thread->over || thread->channels > 0 || thread == process->running) return;
-    fm_thread_table_remove(&process->threads, thread->number);
-    fm_thread_free(thread);
-}
-
-void fm_process_miss(fm_process *process, const char *format, ...)
-{
-    if (process->missing) return;
-    va_list arguments;
-    va_start(arguments, format);
-    if (vasprintf(&process->missing, format, arguments) < 0) process->missing = NULL;
-    va_end(arguments);
-    if (!process->missing) process->missing = strdup("a part of it was not received");
-    process->complete = false;
+    free(table->pages);
+    *table = (fm_thread_table){.seen = table->seen};
 }
 
 /* ---- traced thread ---- */
 
 enum { MOST_FRAMES = 1 << 20, MOST_NESTED = 1 << 16 }; /* deeper ones are not told apart */
 
-void fm_thread_free(fm_traced_thread *thread)
+static void thread_free(fm_traced_thread *thread)
 {
     if (!thread) return;
     free(thread->frames);
@@ -157,7 +93,8 @@ static bool push_frame(fm_traced_thread *thread, fm_call_frame frame)
     return true;
 }
 
-bool fm_thread_inherit(fm_traced_thread *child, const fm_traced_thread *parent)
+/* The calls that the thread of a parent was in when it forked. False: no memory. */
+static bool thread_inherit(fm_traced_thread *child, const fm_traced_thread *parent)
 {
     child->low = parent->low;
     child->high = parent->high;
@@ -300,59 +237,125 @@ void fm_thread_region_end(fm_traced_thread *thread)
     thread->region_open -= thread->regions[--thread->region_count];
 }
 
-/* ---- thread table ---- */
-
-static fm_thread_page *page_of(const fm_thread_table *table, uint32_t number)
+static fm_status no_memory(fm_error *error)
 {
-    const size_t page = number / FM_THREADS_A_PAGE;
-    return page < table->page_count ? &table->pages[page] : NULL;
+    return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process or thread");
 }
 
-struct fm_traced_thread *fm_thread_table_find(const fm_thread_table *table, uint32_t number)
+fm_process *fm_process_create(uint32_t serial, uint32_t pid, const char *function, bool objects,
+                              fm_error *error)
 {
-    const fm_thread_page *page = page_of(table, number);
-    return page && page->slots ? page->slots[number % FM_THREADS_A_PAGE] : NULL;
-}
-
-int fm_thread_table_add(fm_thread_table *table, uint32_t number, struct fm_traced_thread *thread)
-{
-    const size_t had = table->page_count, wanted = number / FM_THREADS_A_PAGE + 1;
-    if (fm_array_reserve((void **)&table->pages, &table->page_count, wanted, sizeof *table->pages) != 0)
-        return -1;
-    if (table->page_count > had)
-        memset(table->pages + had, 0, (table->page_count - had) * sizeof *table->pages);
-    fm_thread_page *page = page_of(table, number);
-    if (!page->slots) page->slots = fm_calloc(FM_THREADS_A_PAGE, sizeof *page->slots);
-    if (!page->slots) return -1;
-    const uint32_t at = number % FM_THREADS_A_PAGE;
-    const uint64_t bit = UINT64_C(1) << at % 64;
-    page->slots[at] = thread;
-    page->live++;
-    table->live++;
-    table->seen += !(page->seen[at / 64] & bit);
-    page->seen[at / 64] |= bit;
-    return 0;
-}
-
-void fm_thread_table_remove(fm_thread_table *table, uint32_t number)
-{
-    if (!fm_thread_table_find(table, number)) return;
-    fm_thread_page *page = page_of(table, number);
-    page->slots[number % FM_THREADS_A_PAGE] = NULL;
-    table->live--;
-    if (--page->live > 0) return;
-    free(page->slots);
-    page->slots = NULL;
-}
-
-void fm_thread_table_clear(fm_thread_table *table, void (*free_thread)(struct fm_traced_thread *))
-{
-    for (size_t i = 0; i < table->page_count; i++) {
-        fm_thread_page *page = &table->pages[i];
-        for (size_t slot = 0; page->slots && slot < FM_THREADS_A_PAGE; slot++)
-            if (page->slots[slot]) free_thread(page->slots[slot]);
-        free(page->slots);
+    fm_process *process = fm_calloc(1, sizeof *process);
+    if (!process) {
+        no_memory(error);
+        return NULL;
     }
-    free(table->pages);
-    *table = (fm_thread_table){.seen = table->seen};
+    process->serial = serial;
+    process->watched = (fm_watched_process){.pid = pid, .order = serial, .owner = process, .handle = -1};
+    process->parent = FM_NONE;
+    process->code.program.function = function;
+    if (objects && fm_object_map_create(&process->objects, error) != FM_OK) {
+        free(process);
+        return NULL;
+    }
+    return process;
+}
+
+static void link_programs(fm_process *before, fm_process *after)
+{
+    before->successor = after;
+    after->predecessor = before;
+    after->parent = before->index;
+    before->watched.replaced = true;
+}
+
+void fm_process_becomes(fm_process *before, fm_process *after)
+{
+    /* They need not have been seen in their order: each comes between those that it came between. */
+    while (after->predecessor && after->predecessor->serial > before->serial) after = after->predecessor;
+    if (after->predecessor) link_programs(after->predecessor, before);
+    if (before->successor && before->successor != after) link_programs(after, before->successor);
+    link_programs(before, after);
+}
+
+void fm_process_finish(fm_process *process)
+{
+    fm_blocks_free(&process->blocks);
+    fm_code_pages_free(&process->pages);
+    thread_table_clear(&process->threads, thread_free);
+    process->running = NULL;
+    thread_free(process->forked);
+    process->forked = NULL;
+}
+
+void fm_process_destroy(fm_process *process)
+{
+    if (!process) return;
+    fm_process_finish(process);
+    fm_code_free(&process->code);
+    fm_object_map_destroy(process->objects);
+    free(process->program);
+    free(process->called);
+    for (char **at = process->arguments; at && *at; at++) free(*at);
+    free(process->arguments);
+    free(process->executed);
+    free(process->missing);
+    free(process);
+}
+
+fm_status fm_process_inherit(fm_process *child, const fm_process *parent, fm_error *error)
+{
+    fm_status status = fm_code_inherit(&child->code, &parent->code, error);
+    if (status != FM_OK) return status;
+    if (parent->objects) {
+        fm_object_map *objects;
+        status = fm_object_map_clone(&objects, parent->objects, error);
+        if (status != FM_OK) return status;
+        fm_object_map_destroy(child->objects);
+        child->objects = objects;
+    }
+    if (parent->running) {
+        child->forked = fm_calloc(1, sizeof *child->forked);
+        if (!child->forked || !thread_inherit(child->forked, parent->running)) return no_memory(error);
+    }
+    return FM_OK;
+}
+
+fm_status fm_process_thread(fm_process *process, uint64_t number, fm_traced_thread **thread, fm_error *error)
+{
+    if (number == 0 || number > FM_THREAD_NUMBER_MOST)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "a thread has the number %" PRIu64, number);
+    *thread = fm_thread_table_find(&process->threads, (uint32_t)number);
+    if (*thread) return FM_OK;
+    if (process->threads.live >= FM_THREADS_AT_ONCE)
+        return fm_fail(error, FM_E_CORRUPT, NULL, "it has more than %d threads at once", FM_THREADS_AT_ONCE);
+    /* The first thread of a child is the one that forked, under another number. */
+    fm_traced_thread *made = process->forked ? process->forked : fm_calloc(1, sizeof *made);
+    if (!made) return no_memory(error);
+    if (thread_table_add(&process->threads, (uint32_t)number, made) != 0) {
+        if (made != process->forked) thread_free(made);
+        return no_memory(error);
+    }
+    process->forked = NULL;
+    made->number = (uint32_t)number;
+    *thread = made;
+    return FM_OK;
+}
+
+void fm_process_let_go(fm_process *process, fm_traced_thread *thread)
+{
+    if (!thread->over || thread->channels > 0 || thread == process->running) return;
+    thread_table_remove(&process->threads, thread->number);
+    thread_free(thread);
+}
+
+void fm_process_miss(fm_process *process, const char *format, ...)
+{
+    if (process->missing) return;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&process->missing, format, arguments) < 0) process->missing = NULL;
+    va_end(arguments);
+    if (!process->missing) process->missing = strdup("a part of it was not received");
+    process->complete = false;
 }
