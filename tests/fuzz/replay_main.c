@@ -8,7 +8,9 @@
  * name is printed first. It is also a failure when nothing was tried: a path without a file, a target without
  * seeds, none of the inputs understood as they are, or no mutation that changed anything. Prints TAP.
  */
+
 #include "fuzz/fuzz_target.h"
+#include "random.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -41,16 +43,6 @@ static void leave_input(int signal_number)
     raise(signal_number);
 }
 
-static uint64_t random_state = 1;
-
-static uint64_t next_random(void)
-{
-    uint64_t z = random_state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
 static void run_one(const uint8_t *data, size_t size)
 {
     running = data;
@@ -64,19 +56,19 @@ static size_t mutate(size_t size)
 {
     static const uint8_t interesting[] = {0, 1, 0x7f, 0x80, 0xff, '\n', '"', ',', '0', '9', ' ', 'F'};
     memcpy(changed, current, size);
-    for (uint64_t changes = 1 + next_random() % 4; changes > 0; changes--) {
+    for (uint64_t changes = 1 + random_next() % 4; changes > 0; changes--) {
         if (size == 0) return 0;
-        size_t at = next_random() % size, length = 1 + next_random() % 16;
+        size_t at = random_next() % size, length = 1 + random_next() % 16;
         if (length > size - at) length = size - at;
-        switch (next_random() % 7) {
+        switch (random_next() % 7) {
         case 0:
-            changed[at] ^= (uint8_t)(1 << next_random() % 8);
+            changed[at] ^= (uint8_t)(1 << random_next() % 8);
             break;
         case 1:
-            changed[at] = (uint8_t)next_random();
+            changed[at] = (uint8_t)random_next();
             break;
         case 2:
-            memset(changed + at, interesting[next_random() % sizeof interesting], length);
+            memset(changed + at, interesting[random_next() % sizeof interesting], length);
             break;
         case 3:
             size = at;
@@ -91,7 +83,7 @@ static size_t mutate(size_t size)
             size += length;
             break;
         default: { /* copies a piece over another */
-            size_t from = next_random() % (size - length + 1);
+            size_t from = random_next() % (size - length + 1);
             memmove(changed + at, changed + from, length);
         }
         }

@@ -12,6 +12,8 @@
 #ifndef FATHOM_TESTS_TRACE_RECIPE_H
 #define FATHOM_TESTS_TRACE_RECIPE_H
 
+#include "random.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -55,10 +57,7 @@ typedef struct recipe_random {
 
 static inline uint64_t recipe_next(recipe_random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
+    return random_from(&random->state);
 }
 
 /* 0 … n−1; n is not 0. */
@@ -484,5 +483,19 @@ static inline uint64_t long_recipes_failing(recipe_check check, uint64_t usual_s
     }
     return bad;
 }
+
+/* The two as cases of case.h: NAME_generated_traces, and NAME_long_traces with one long trace for so many. */
+#define RECIPE_CASES(name, check, usual_seed, usual_traces, traces_per_long_one)                             \
+    CASE(name##_generated_traces)                                                                            \
+    {                                                                                                        \
+        const uint64_t traces = from_environment("FATHOM_TEST_TRACES", usual_traces);                        \
+        assert_int_equal(recipes_failing(check, usual_seed, traces), 0);                                     \
+    }                                                                                                        \
+    CASE(name##_long_traces)                                                                                 \
+    {                                                                                                        \
+        const uint64_t traces = from_environment("FATHOM_TEST_TRACES", usual_traces);                        \
+        if (getenv("FATHOM_TEST_ONLY")) return;                                                              \
+        assert_int_equal(long_recipes_failing(check, usual_seed, traces / (traces_per_long_one)), 0);        \
+    }
 
 #endif

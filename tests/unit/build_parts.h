@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_parts.h - where the parts of fathom are that tests load: FATHOM_TEST_PARTS, else those of the test's own
- * build. Sanitized tests get those of the ordinary build, since theirs has none. */
+/* build_parts.h - where the parts of fathom are that tests load: FATHOM_TEST_PARTS, else those of the test's
+ * own build. Sanitized tests get those of the ordinary build, since theirs has none. */
 #ifndef FATHOM_TEST_BUILD_PARTS_H
 #define FATHOM_TEST_BUILD_PARTS_H
 

@@ -31,7 +31,7 @@ static __attribute__((unused)) sample make_sample(size_t count, int shape, uint6
     s.kind = calloc(count + 1, 1);
     assert_true(s.address && s.site && s.size && s.thread && s.kind);
     for (size_t i = 0; i < count; i++) {
-        uint64_t r = next_random(&seed);
+        uint64_t r = random_from(&seed);
         switch (shape) {
         case 0:
             s.address[i] = (i % 3 == 0   ? UINT64_C(0x7ffe00001000)
@@ -45,10 +45,10 @@ static __attribute__((unused)) sample make_sample(size_t count, int shape, uint6
             break;
         case 1:
             s.address[i] = r;
-            s.site[i] = next_random(&seed);
-            s.size[i] = (uint32_t)next_random(&seed);
+            s.site[i] = random_from(&seed);
+            s.size[i] = (uint32_t)random_from(&seed);
             s.kind[i] = (uint8_t)(r % 3); /* no fetches: those are passed over unless asked for */
-            s.thread[i] = (uint32_t)next_random(&seed);
+            s.thread[i] = (uint32_t)random_from(&seed);
             break;
         case 2:
             s.address[i] = r & 1 ? UINT64_MAX : r & 2 ? 0 : UINT64_C(1) << (r >> 8 & 63);

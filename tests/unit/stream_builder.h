@@ -4,6 +4,8 @@
 #ifndef FATHOM_TEST_STREAM_BUILDER_H
 #define FATHOM_TEST_STREAM_BUILDER_H
 
+#include "random.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,14 +170,6 @@ static UNUSED const char *isa_at(size_t index)
     for (size_t i = 0; i < 3; i++)
         if (fm_decode_kernels_find(all[i]) && index-- == 0) return all[i];
     return NULL;
-}
-
-static UNUSED uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
 }
 
 #endif

@@ -41,9 +41,9 @@ static sample make_accesses(size_t count, uint32_t most_bytes)
     sample s = make_sample(count, 0, 11);
     uint64_t seed = 3;
     for (size_t i = 0; i < s.count; i++) {
-        s.address[i] = next_random(&seed) % 50 ? i * 24 % 300000 : next_random(&seed) % 4000000;
-        s.size[i] = 1 + (uint32_t)(next_random(&seed) % most_bytes);
-        s.site[i] = 0x1000 + next_random(&seed) % 40;
+        s.address[i] = random_from(&seed) % 50 ? i * 24 % 300000 : random_from(&seed) % 4000000;
+        s.size[i] = 1 + (uint32_t)(random_from(&seed) % most_bytes);
+        s.site[i] = 0x1000 + random_from(&seed) % 40;
         s.kind[i] = FM_KIND_LOAD;
     }
     return s;

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_bins.c - bins cover all 64-bit distances without gap or overlap, as their definitions say. */
 #include "case.h"
+#include "random.h"
 
 #include <fathom/profile.h>
 
 static const fm_bins all[] = {FM_BINS_LOGLINEAR, FM_BINS_LOG2, FM_BINS_EXACT};
-
-static uint64_t random_state = 88172645463325252u;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 /* Naive definitions, by counting up. */
 static void naive_range(fm_bins bins, uint64_t distance, uint64_t *lo, uint64_t *hi)

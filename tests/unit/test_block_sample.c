@@ -5,6 +5,7 @@
  * tests/oracle.)
  */
 #include "case.h"
+#include "random.h"
 
 #include "engine/exact/exact_kernels.h"
 #include "engine/sampled/sampled.h"
@@ -14,14 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-static uint64_t random_state = 88172645463325252ULL;
-static uint64_t random64(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
-}
-
 CASE(test_choice)
 {
     enum { MOST = 300 };
@@ -32,12 +25,12 @@ CASE(test_choice)
         for (unsigned round = 0; round < 3000; round++) {
             uint64_t blocks[MOST], common[MOST];
             uint16_t chosen[MOST + 16], expected[MOST];
-            const size_t count = random64() % MOST;
+            const size_t count = random_next() % MOST;
             size_t wanted = 0;
             fm_block_sample sample;
             assert_int_equal(fm_block_sample_create(&sample, rates[round % 6], 0, round, NULL), FM_OK);
             for (size_t i = 0; i < count; i++) {
-                blocks[i] = random64() >> (random64() % 64);
+                blocks[i] = random_next() >> (random_next() % 64);
                 if (fm_block_sample_hash(&sample, fm_block_sample_common(blocks[i])) < sample.threshold)
                     expected[wanted++] = (uint16_t)i;
             }
@@ -75,8 +68,8 @@ CASE(test_order)
     enum { MOST = 200 };
     for (unsigned round = 0; round < 50; round++) {
         fm_recency_bits bits = {0};
-        uint32_t list[MOST], count = 0, size = 64 * (uint32_t)(1 + random64() % 20);
-        const uint32_t most = 1 + (uint32_t)(random64() % (size < MOST ? size - 1 : MOST - 1));
+        uint32_t list[MOST], count = 0, size = 64 * (uint32_t)(1 + random_next() % 20);
+        const uint32_t most = 1 + (uint32_t)(random_next() % (size < MOST ? size - 1 : MOST - 1));
         assert_true(fm_recency_bits_grow(&bits, size));
         fm_recency_bits_restart(&bits, 0);
         for (unsigned touch = 0; touch < 5000; touch++) {
@@ -90,12 +83,12 @@ CASE(test_order)
                 if (grow) assert_true(fm_recency_bits_grow(&bits, size += 64));
                 fm_recency_bits_restart(&bits, count);
             }
-            if (count > 0 && (count == most || random64() % 3 > 0)) {
-                const uint32_t which = (uint32_t)(random64() % count);
+            if (count > 0 && (count == most || random_next() % 3 > 0)) {
+                const uint32_t which = (uint32_t)(random_next() % count);
                 assert_int_equal(fm_recency_bits_remove(&bits, list[which]), count - 1 - which);
                 count--;
                 memmove(list + which, list + which + 1, (count - which) * sizeof *list);
-                if (random64() % 5 == 0) continue; /* a block that leaves the sample */
+                if (random_next() % 5 == 0) continue; /* a block that leaves the sample */
             }
             list[count++] = fm_recency_bits_give(&bits);
             assert_int_equal(bits.live, count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_block_table.c - the hash table of `exact` against a plain array of (key, position, time). */
 #include "case.h"
+#include "random.h"
 
 #include "engine/engine_tables.h"
 
@@ -9,14 +10,6 @@
 #include <string.h>
 // cmocka needs the four headers above first
 enum { KEYS = 3000 };
-
-static uint64_t random_state = 1;
-static uint64_t random64(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
-}
 
 /* Keys of several shapes, the extreme ones among them, all different. */
 static uint64_t key_of(size_t i, int shape)
@@ -51,7 +44,7 @@ CASE(test_remembers_positions)
             memset(position, 0, sizeof position);
             uint64_t distinct = 0;
             for (uint64_t now = 1; now < 4 * KEYS; now++) {
-                size_t i = random64() % KEYS;
+                size_t i = random_next() % KEYS;
                 assert_int_equal(exchange(&table, key_of(i, shape), now), position[i]);
                 distinct += position[i] == 0;
                 position[i] = now;
@@ -89,21 +82,21 @@ CASE(test_filter_removes_and_renumbers)
     static uint64_t position[KEYS], time[KEYS];
     for (uint64_t seed = 1; seed <= 300; seed++) {
         int shape = (int)(seed % 4);
-        size_t keys = 100 + random64() % 520;
+        size_t keys = 100 + random_next() % 520;
         fm_block_table table;
         assert_int_equal(fm_block_table_create(&table, seed, true, NULL), FM_OK);
         memset(position, 0, sizeof position);
         for (uint64_t now = 1; now < 2 * keys; now++) {
-            size_t i = random64() % keys;
+            size_t i = random_next() % keys;
             uint64_t old;
             assert_int_equal(fm_block_table_grow(&table, 1, NULL), FM_OK);
             size_t slot = fm_block_table_exchange_slot(&table, key_of(i, shape), now, &old);
             assert_int_equal(old, position[i]);
             position[i] = now;
-            table.times[slot] = time[i] = random64();
+            table.times[slot] = time[i] = random_next();
         }
         uint64_t held = table.used;
-        expectation expected = {position, time, random64() % (2 * keys), shape, 0};
+        expectation expected = {position, time, random_next() % (2 * keys), shape, 0};
         fm_block_table_filter(&table, keep_recent, &expected);
         assert_int_equal(expected.calls, held);
         uint64_t kept = 0;
@@ -134,7 +127,7 @@ CASE(test_growing_keeps_all)
         assert_int_equal(fm_block_table_create(&table, seed, true, NULL), FM_OK);
         const size_t count = (size_t)table.limit;
         for (size_t i = 0; i < count;) {
-            const uint64_t key = random64();
+            const uint64_t key = random_next();
             const uint64_t home = (uint64_t)(fm_block_home(&table, key) - table.buckets),
                            reach = 1 + seed % 40;
             uint64_t old;
@@ -142,7 +135,7 @@ CASE(test_growing_keeps_all)
             const size_t slot = fm_block_table_exchange_slot(&table, key, i + 1, &old);
             assert_int_equal(old, 0);
             keys[i] = key;
-            table.times[slot] = time[i++] = random64();
+            table.times[slot] = time[i++] = random_next();
         }
         for (uint64_t more = 1; more < 40 * count; more *= 3) {
             assert_int_equal(fm_block_table_grow(&table, more, NULL), FM_OK);

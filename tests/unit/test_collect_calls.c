@@ -433,7 +433,7 @@ CASE(deep_recursion)
     uint64_t seed = 5;
     for (int round = 0; round < 20; round++) {
         for (uint64_t i = 0; i < 4000; i++)
-            enter(self, 0x400100, 0x400200 + next_random(&seed) % 2 * 16,
+            enter(self, 0x400100, 0x400200 + random_from(&seed) % 2 * 16,
                   0x70000000 - (uint64_t)(round * 4000) * 16 - i * 16);
         touch(self);
         scene_play(self, FM_PRODUCER_COMPILER);

@@ -88,12 +88,12 @@ static size_t make_accesses(uint32_t block, access_told *accesses, size_t count,
         if (i % FM_BLOCK_EIGHT == 0) in_eight = 0;
         accesses[i] = (access_told){.code = 0x400000 + block * 0x100 + i * 4,
                                     /* some blocks have larger ones than kernels like */
-                                    .size = (unsigned)(1 + next_random(seed) % (block % 5 ? 255 : 512)),
-                                    .kind = (unsigned)(next_random(seed) % 2),
-                                    .shared = block % 2 && in_eight > 0 && next_random(seed) % 2};
+                                    .size = (unsigned)(1 + random_from(seed) % (block % 5 ? 255 : 512)),
+                                    .kind = (unsigned)(random_from(seed) % 2),
+                                    .shared = block % 2 && in_eight > 0 && random_from(seed) % 2};
         if (accesses[i].shared) {
-            accesses[i].word = (unsigned)(next_random(seed) % in_eight);
-            accesses[i].delta = (int)(next_random(seed) % 0xFFFF) - 0x7FFF;
+            accesses[i].word = (unsigned)(random_from(seed) % in_eight);
+            accesses[i].delta = (int)(random_from(seed) % 0xFFFF) - 0x7FFF;
         } else {
             in_eight++;
             words++;
@@ -123,8 +123,8 @@ static size_t make_addresses(const access_told *accesses, size_t count, size_t t
             continue;
         }
         if (at == told) break;
-        words[at] = next_random(seed) % 0x40000 + 0x8000;
-        if (guards && !is_shared[at] && next_random(seed) % 16 == 0) words[at] = 0;
+        words[at] = random_from(seed) % 0x40000 + 0x8000;
+        if (guards && !is_shared[at] && random_from(seed) % 16 == 0) words[at] = 0;
         addresses[i] = words[at++];
     }
     return i;
@@ -155,9 +155,9 @@ static void random_blocks(const char *isa, unsigned columns, bool no_stack, bool
     }
     for (int round = 0; round < 6; round++) {
         while (self->chunk.count + 64 < FM_CHUNK_WORDS) {
-            uint32_t b = (uint32_t)(next_random(&seed) % (round < 3 ? 6 : BLOCKS));
+            uint32_t b = (uint32_t)(random_from(&seed) % (round < 3 ? 6 : BLOCKS));
             size_t word_count = told[b];
-            if (next_random(&seed) % 8 == 0) word_count = next_random(&seed) % (word_count + 1); /* an exit */
+            if (random_from(&seed) % 8 == 0) word_count = random_from(&seed) % (word_count + 1); /* an exit */
             uint64_t words[64], addresses[64];
             size_t count =
                 make_addresses(accesses[b], counts[b], word_count, round % 3 == 1, words, addresses, &seed);
@@ -340,19 +340,19 @@ static void random_accesses(const char *isa, unsigned columns, bool no_stack)
     put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
     for (int round = 0; round < 5; round++) {
         while (chunk->count + 8 < FM_CHUNK_WORDS) {
-            uint64_t dice = next_random(&seed) % 64;
+            uint64_t dice = random_from(&seed) % 64;
             if (dice < 3) {
-                page = 0x400 + next_random(&seed) % 64;
+                page = 0x400 + random_from(&seed) % 64;
                 put(chunk, FM_RECORD(FM_RECORD_PAGE, page, 0));
                 continue;
             }
-            unsigned code = (unsigned)(1 + next_random(&seed) % FM_ACCESS_STORE_RANGE);
+            unsigned code = (unsigned)(1 + random_from(&seed) % FM_ACCESS_STORE_RANGE);
             if (sizes[code] == 0 && dice > 6) code = FM_ACCESS_LOAD_8;
-            uint64_t address = next_random(&seed) % 0x40000, size = sizes[code];
-            uint64_t place = next_random(&seed) % 64 * 37 % 4096;
+            uint64_t address = random_from(&seed) % 0x40000, size = sizes[code];
+            uint64_t place = random_from(&seed) % 64 * 37 % 4096;
             put(chunk, FM_ACCESS_WORD(address, code, place));
             if (size == 0) {
-                size = next_random(&seed) % (FM_RANGE_MOST + 1);
+                size = random_from(&seed) % (FM_RANGE_MOST + 1);
                 put(chunk, size);
                 if (size == 0) continue;
             }
@@ -560,12 +560,12 @@ CASE(garbage)
         put_thread_start(&self->chunk, 1, 0x1000, 0x9000);
         put_definition(&self->chunk, 1, 0, round & 4 ? FM_BLOCK_HAS_SP | FM_BLOCK_CALLS : 0, 0x1000, 0x2000,
                        told, 3);
-        size_t size = 200 + next_random(&seed) % 3000;
+        size_t size = 200 + random_from(&seed) % 3000;
         while (self->chunk.count < size) {
-            uint64_t word = next_random(&seed);
-            switch (next_random(&seed) % 6) {
+            uint64_t word = random_from(&seed);
+            switch (random_from(&seed) % 6) {
             case 0:
-                word = FM_RECORD(word % 24, word >> 40, next_random(&seed) % 12);
+                word = FM_RECORD(word % 24, word >> 40, random_from(&seed) % 12);
                 break;
             case 1:
                 word = FM_RECORD(FM_RECORD_BLOCK, word % 3, 0);
@@ -577,7 +577,7 @@ CASE(garbage)
                 word = FM_ACCESS_WORD(word % 0x10000, word >> 60, word >> 20);
                 break;
             case 4:
-                word = next_random(&seed) % 4;
+                word = random_from(&seed) % 4;
                 break;
             default:
                 break;

@@ -4,6 +4,7 @@
  * recency window across regions and restarts. (Whole engines are compared in tests/oracle.)
  */
 #include "case.h"
+#include "random.h"
 
 #include "engine/exact/exact_kernels.h"
 
@@ -13,14 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-static uint64_t random_state = 88172645463325252ULL;
-static uint64_t random64(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
-}
-
 CASE(test_drop_repeats)
 {
     enum { MOST = 300 };
@@ -29,10 +22,10 @@ CASE(test_drop_repeats)
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
         for (int round = 0; round < 2000; round++) {
             uint64_t keys[MOST], left[MOST + 8], expected[MOST];
-            size_t count = random64() % MOST, kept = 0;
-            uint64_t last = random64() % 3, before = last;
+            size_t count = random_next() % MOST, kept = 0;
+            uint64_t last = random_next() % 3, before = last;
             for (size_t i = 0; i < count; i++) {
-                keys[i] = random64() % 3;
+                keys[i] = random_next() % 3;
                 if (keys[i] != before) expected[kept++] = keys[i];
                 before = keys[i];
             }
@@ -55,10 +48,10 @@ CASE(test_drop_repeats_tagged)
             uint64_t keys[MOST], left[FM_PART_ROOM], key[MOST], pair[MOST];
             uint32_t tags[MOST], now[MOST], leave[MOST];
             uint16_t index[MOST];
-            size_t count = random64() % MOST, expected = 0, pairs = 0;
+            size_t count = random_next() % MOST, expected = 0, pairs = 0;
             for (size_t i = 0; i < count; i++) {
-                keys[i] = random64() % 3;
-                tags[i] = (uint32_t)random64() & FM_TAG_MAX;
+                keys[i] = random_next() % 3;
+                tags[i] = (uint32_t)random_next() & FM_TAG_MAX;
                 if (i > 0 && keys[i] == keys[i - 1]) {
                     pair[pairs++] = fm_pair_word(tags[i - 1], tags[i], 0);
                 } else {
@@ -89,8 +82,8 @@ static void check_cut_tagged(const fm_exact_kernels *kernels, unsigned shift, co
     enum { ROOM = 2 * FM_TAGGED_CUT_MOST + 20 };
     static uint64_t blocks[ROOM];
     static uint32_t now[ROOM], leave[ROOM], reference[ROOM];
-    uint64_t block = random64() % 2 && count > 0 ? address[0] >> shift : random64();
-    uint32_t before = (uint32_t)random64() & FM_TAG_MAX, all = 1U << 31;
+    uint64_t block = random_next() % 2 && count > 0 ? address[0] >> shift : random_next();
+    uint32_t before = (uint32_t)random_next() & FM_TAG_MAX, all = 1U << 31;
     cut = (fm_tagged_cut){.blocks = blocks,
                           .now = now,
                           .leave = leave,
@@ -136,21 +129,22 @@ CASE(test_cut)
         for (int round = 0; round < 4000; round++) {
             uint64_t address[MOST], blocks[MOST + 16];
             uint32_t size[MOST], tags[MOST], copied[MOST], all = 0;
-            const size_t count = random64() % MOST;
-            const unsigned shift = (unsigned)(random64() % 64), seldom = 1 + (unsigned)(random64() % 300);
+            const size_t count = random_next() % MOST;
+            const unsigned shift = (unsigned)(random_next() % 64),
+                           seldom = 1 + (unsigned)(random_next() % 300);
             const uint64_t granularity = UINT64_C(1) << shift;
             size_t within = count;
             for (size_t i = 0; i < count; i++) {
-                uint64_t offset = random64() & (granularity - 1), room = granularity - offset;
-                address[i] = (random64() & ~(granularity - 1)) | offset;
+                uint64_t offset = random_next() & (granularity - 1), room = granularity - offset;
+                address[i] = (random_next() & ~(granularity - 1)) | offset;
                 if (room > UINT32_MAX) room = UINT32_MAX;
-                size[i] = (uint32_t)(random64() % (room + 1));
-                if (random64() % 4 == 0) size[i] = (uint32_t)room; /* to the very end */
-                if (random64() % seldom == 0) size[i] = (uint32_t)(random64() >> (random64() % 64));
-                if (random64() % seldom == 0 && room < UINT32_MAX)
+                size[i] = (uint32_t)(random_next() % (room + 1));
+                if (random_next() % 4 == 0) size[i] = (uint32_t)room; /* to the very end */
+                if (random_next() % seldom == 0) size[i] = (uint32_t)(random_next() >> (random_next() % 64));
+                if (random_next() % seldom == 0 && room < UINT32_MAX)
                     size[i] = (uint32_t)room + 1; /* two blocks */
                 if (within == count && offset + size[i] > granularity) within = i;
-                tags[i] = (uint32_t)random64();
+                tags[i] = (uint32_t)random_next();
                 all |= tags[i];
             }
             assert_int_equal(kernels->cut(address, size, count, shift, blocks), within);
@@ -158,11 +152,11 @@ CASE(test_cut)
             assert_int_equal(kernels->cut(address, NULL, count, shift, blocks), count);
             for (size_t i = 0; i < count; i++) assert_int_equal(blocks[i], address[i] >> shift);
             /* Blocks that repeat the one before are left out. */
-            const size_t runs = 1 + random64() % 4;
+            const size_t runs = 1 + random_next() % 4;
             for (size_t i = 1; i < count; i++)
-                if (random64() % runs != 0) address[i] = address[i - 1], size[i] = size[i - 1];
+                if (random_next() % runs != 0) address[i] = address[i - 1], size[i] = size[i - 1];
             for (int sized = 0; sized < 2; sized++) {
-                uint64_t latest = random64() % 2 && count > 0 ? address[0] >> shift : random64(),
+                uint64_t latest = random_next() % 2 && count > 0 ? address[0] >> shift : random_next(),
                          seen = latest;
                 size_t kept, wanted = 0, taken = 0;
                 const size_t cut =
@@ -186,8 +180,8 @@ CASE(test_cut)
             assert_int_equal(kernels->all_bits(tags, count), all);
             if (count == 0) continue;
             memset(copied, 0, count * sizeof *copied); /* none of them is passed over */
-            const uint32_t bit = UINT32_C(1) << random64() % 32;
-            copied[random64() % count] = bit;
+            const uint32_t bit = UINT32_C(1) << random_next() % 32;
+            copied[random_next() % count] = bit;
             assert_int_equal(kernels->all_bits(copied, count), bit);
         }
     }
@@ -202,7 +196,7 @@ CASE(test_loglinear)
             uint32_t distances[FM_CHUNK_ROOM], bins[FM_CHUNK_ROOM];
             for (size_t i = 0; i < FM_CHUNK; i++) {
                 uint64_t around =
-                    (UINT64_C(1) << bit) + (random64() % 7) - 3 + (random64() >> 1 >> (63 - bit));
+                    (UINT64_C(1) << bit) + (random_next() % 7) - 3 + (random_next() >> 1 >> (63 - bit));
                 distances[i] = bins[i] = (uint32_t)around;
             }
             kernels->loglinear(bins, FM_CHUNK);
@@ -221,13 +215,13 @@ CASE(test_list_late)
         for (int round = 0; round < 2000; round++) {
             uint32_t distances[MOST];
             uint16_t late[MOST + 16];
-            const size_t count = random64() % MOST;
+            const size_t count = random_next() % MOST;
             const uint32_t from =
-                (uint32_t)(random64() >> (32 + random64() % 32)); /* with the highest bit, too */
+                (uint32_t)(random_next() >> (32 + random_next() % 32)); /* with the highest bit, too */
             size_t found = 0;
             for (size_t i = 0; i < count; i++)
-                distances[i] = random64() % 3 ? (uint32_t)random64()
-                                              : from - (uint32_t)(random64() % 2); /* at the edge */
+                distances[i] = random_next() % 3 ? (uint32_t)random_next()
+                                                 : from - (uint32_t)(random_next() % 2); /* at the edge */
             const size_t listed = kernels->list_late(distances, count, from, late);
             for (size_t i = 0; i < count; i++)
                 if (distances[i] >= from) assert_int_equal(late[found++], i);
@@ -241,12 +235,12 @@ CASE(test_tally_indices)
     for (int round = 0; round < 500; round++) {
         uint32_t indices[FM_CHUNK];
         uint64_t expected[32] = {0};
-        const size_t count = random64() % (FM_CHUNK + 1), bins = 1 + random64() % 32,
-                     runs = 1 + random64() % 20;
+        const size_t count = random_next() % (FM_CHUNK + 1), bins = 1 + random_next() % 32,
+                     runs = 1 + random_next() % 20;
         fm_tally tally;
         assert_int_equal(fm_tally_create(&tally, FM_BINS_LOGLINEAR, NULL), FM_OK);
         for (size_t i = 0; i < count; i++) {
-            indices[i] = i > 0 && random64() % runs ? indices[i - 1] : (uint32_t)(random64() % bins);
+            indices[i] = i > 0 && random_next() % runs ? indices[i - 1] : (uint32_t)(random_next() % bins);
             expected[indices[i]]++;
         }
         fm_tally_add_indices(&tally, indices, count);
@@ -267,7 +261,7 @@ static void check_part(const fm_exact_kernels *kernels, size_t count, const fm_r
 {
     uint8_t close_range[FM_CLOSE];
     for (size_t d = 0; d < FM_CLOSE; d++) close_range[d] = (uint8_t)(d * 3 + 1);
-    part_kept.pair_count = random64() % 2; /* what repeats left there stays */
+    part_kept.pair_count = random_next() % 2; /* what repeats left there stays */
     size_t pairs = part_kept.pair_count;
     assert_true(kernels->part_link(part_keys, count, &part));
     kernels->part_sort(count, &part);
@@ -331,19 +325,20 @@ CASE(test_part)
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
         for (int round = 0; round < 300; round++) {
-            fm_recency_window window = {.position = (1 + random64() % 99) << FM_LINE_SHIFT};
-            window.position += random64() % FM_LINE_BITS;
-            size_t count = random64() % (round % 30 ? 400 : FM_PART_MOST + 1);
+            fm_recency_window window = {.position = (1 + random_next() % 99) << FM_LINE_SHIFT};
+            window.position += random_next() % FM_LINE_BITS;
+            size_t count = random_next() % (round % 30 ? 400 : FM_PART_MOST + 1);
             if (round == 0) count = FM_PART_MOST;
-            uint64_t alphabet = 1 + random64() % (round % 3 ? 100 : 1000), stride = random64() | 1;
-            for (size_t m = 0; m < 3; m++) part.multiplier[m] = (uint32_t)random64() | 1;
+            uint64_t alphabet = 1 + random_next() % (round % 3 ? 100 : 1000), stride = random_next() | 1;
+            for (size_t m = 0; m < 3; m++) part.multiplier[m] = (uint32_t)random_next() | 1;
             if (round % 7 == 0) part.multiplier[2] = 1; /* blocks meet in few slots */
             if (round % 7 == 0) stride = UINT64_C(3) << FM_PART_SLOT_BITS;
             if (round % 7 == 1) stride = 1; /* or, of one stretch of memory, in none */
             for (size_t i = 0; i < count; i++) {
-                part_keys[i] = (random64() % 2 ? random64() % alphabet : i * alphabet / (count + 1)) * stride;
-                part_kept.now[i] = (uint32_t)random64() & FM_TAG_MAX;
-                part_kept.leave[i] = (uint32_t)random64() & FM_TAG_MAX;
+                part_keys[i] =
+                    (random_next() % 2 ? random_next() % alphabet : i * alphabet / (count + 1)) * stride;
+                part_kept.now[i] = (uint32_t)random_next() & FM_TAG_MAX;
+                part_kept.leave[i] = (uint32_t)random_next() & FM_TAG_MAX;
             }
             check_part(kernels, count, &window);
         }
@@ -378,20 +373,20 @@ static void chunk_of(fm_recency_window *window, shadow *bytes, fm_chunk *chunk,
     static fm_bucket nowhere;
     for (size_t i = 0; i < FM_CHUNK; i++) soon[i] = &nowhere;
     size_t run = fm_recency_window_run(window);
-    chunk->count = 1 + random64() % (run < FM_CHUNK ? run : FM_CHUNK);
+    chunk->count = 1 + random_next() % (run < FM_CHUNK ? run : FM_CHUNK);
     chunk->near_count = chunk->far_count = 0;
     uint64_t base = fm_recency_window_open_base(window);
     uint32_t open_live = window->open_live, total = 0;
     for (uint64_t i = 0; i < bytes->positions; i++) total += bytes->live[i];
     for (size_t i = 0; i < chunk->count; i++) {
         uint64_t now = window->position + i;
-        if (*blocks == 0 || random64() % 20 == 0) {
+        if (*blocks == 0 || random_next() % 20 == 0) {
             position_of[(*blocks)++] = now;
             total++;
             open_live++;
         } else {
-            size_t block =
-                random64() % 4 ? *blocks - 1 - random64() % ((*blocks + 9) / 10) : random64() % *blocks;
+            size_t block = random_next() % 4 ? *blocks - 1 - random_next() % ((*blocks + 9) / 10)
+                                             : random_next() % *blocks;
             uint64_t old = position_of[block];
             uint32_t distance = total - shadow_rank(bytes, old);
             if (old >= base) {

@@ -2,7 +2,7 @@
 /*
  * test_line_threads.c - traces of lines (text, csv, lackey, din): what was written is what is read, plain
  * lines and odd ones mixed, by one thread and by several, out of plain files, compressed ones and pipes;
- * errors have the right line whoever met them; and the same where threads fetch stretches for themselves.
+ * errors have the right line whoever met them; and the same where threads fetch ranges for themselves.
  *
  * The judge knows what it wrote: it makes the text out of the references.
  */
@@ -45,7 +45,7 @@ static fm_reader_options options_of(const written *trace, unsigned threads)
 /* A number of up to so many digits; small ones are as frequent as large ones. */
 static uint64_t number(uint64_t *random, unsigned bits)
 {
-    return next_random(random) >> (64 - bits) >> next_random(random) % bits;
+    return random_from(random) >> (64 - bits) >> random_from(random) % bits;
 }
 
 typedef enum oddity { PLAIN, SOME_ODD, STRINGS, QUOTES } oddity;
@@ -53,10 +53,10 @@ typedef enum oddity { PLAIN, SOME_ODD, STRINGS, QUOTES } oddity;
 /* One line, or row, or several, with one reference at most. Returns how many lines it took. */
 static unsigned write_line(written *trace, char **at, uint64_t *random, oddity odd)
 {
-    const uint64_t key = number(random, 64), dice = odd == PLAIN ? 99 : next_random(random) % 40;
+    const uint64_t key = number(random, 64), dice = odd == PLAIN ? 99 : random_from(random) % 40;
     const uint32_t length = (uint32_t)number(random, 20) + 1;
-    const unsigned kind = (unsigned)(next_random(random) & 3);
-    const char *end = next_random(random) % 4 ? "\n" : "\r\n";
+    const unsigned kind = (unsigned)(random_from(random) & 3);
+    const char *end = random_from(random) % 4 ? "\n" : "\r\n";
     const size_t n = trace->count;
     unsigned lines = 1;
     trace->address[n] = key;
@@ -122,7 +122,7 @@ static written write_trace(const char *format, size_t count, oddity odd, size_t 
         }
         line += write_line(&trace, &at, random, odd);
     }
-    if (next_random(random) % 2 && at > trace.text && at[-1] == '\n' && !trace.line)
+    if (random_from(random) % 2 && at > trace.text && at[-1] == '\n' && !trace.line)
         at--; /* the last line without its end */
     trace.size = (size_t)(at - trace.text);
     return trace;
@@ -184,20 +184,20 @@ static void gather_pipe(gathered *all, const written *trace, unsigned threads)
     pthread_join(thread, NULL);
 }
 
-/* Whether the trace can be had in stretches at all; the references are compared. */
+/* Whether the trace can be had in ranges at all; the references are compared. */
 static void assert_shared(const written *trace, const char *path, unsigned workers)
 {
     fm_reader *reader = NULL;
     fm_error error;
     fm_supply supply;
     fm_batch batch;
-    fm_stretch stretch;
+    fm_trace_range range;
     size_t count = 0;
     const fm_reader_options options = options_of(trace, workers);
     assert_int_equal(fm_reader_open(&reader, path, &options, &error), FM_OK);
     assert_int_equal(fm_reader_share(reader, workers, false, &supply, &error), FM_OK);
-    for (unsigned i = 0; supply.claim(supply.context, 1 + i * 7919, &stretch); i++) do {
-            assert_int_equal(supply.fetch(supply.context, i % workers, &stretch, &batch, &error), FM_OK);
+    for (unsigned i = 0; supply.claim(supply.context, 1 + i * 7919, &range); i++) do {
+            assert_int_equal(supply.fetch(supply.context, i % workers, &range, &batch, &error), FM_OK);
             assert_memory_equal(batch.address, trace->address + count, batch.count * sizeof *batch.address);
             count += batch.count;
         } while (batch.count > 0);
@@ -246,7 +246,7 @@ CASE(what_was_written_is_read)
     uint64_t random = 7;
     for (size_t i = 0; i < 40; i += step) {
         const char *format = formats[i % 4];
-        const size_t count = (i < 8 ? 0 : i < 16 ? 1 : 100000 / step) + next_random(&random) % 3;
+        const size_t count = (i < 8 ? 0 : i < 16 ? 1 : 100000 / step) + random_from(&random) % 3;
         written trace =
             write_trace(format, count, i / 4 % 2 ? SOME_ODD : PLAIN, SIZE_MAX, i % 8 == 1, &random);
         if (strcmp(format, "csv") != 0 || trace.count > 0) try_all_ways(&trace, false);
@@ -272,7 +272,7 @@ CASE(wrong_lines)
     uint64_t random = 13;
     for (size_t i = 0; i < 16; i += step) {
         written trace = write_trace(formats[i % 4], 90000 / step, i / 4 % 2 ? SOME_ODD : PLAIN,
-                                    (size_t)(next_random(&random) % (80000 / step)), false, &random);
+                                    (size_t)(random_from(&random) % (80000 / step)), false, &random);
         try_all_ways(&trace, false);
         written_free(&trace);
     }
@@ -297,9 +297,9 @@ CASE(lines_that_end_in_returns)
                            : i % 4 == 0 ? STRINGS
                            : i % 4 == 1 ? QUOTES
                                         : PLAIN;
-        const size_t count = (i % 8 < 4 ? 1 : 40000 / step) + next_random(&random) % 3;
+        const size_t count = (i % 8 < 4 ? 1 : 40000 / step) + random_from(&random) % 3;
         const size_t wrong =
-            i / 4 % 2 && i / 8 < 2 ? (size_t)next_random(&random) % (40000 / step) : SIZE_MAX;
+            i / 4 % 2 && i / 8 < 2 ? (size_t)random_from(&random) % (40000 / step) : SIZE_MAX;
         written trace = write_trace(formats[i % 4], count, odd, wrong, false, &random);
         end_in_returns(&trace);
         try_all_ways(&trace, odd == STRINGS && i % 8 >= 4);
@@ -318,7 +318,7 @@ CASE(mixed_line_ends)
         const bool returns = i / 4 % 2;
         if (returns) end_in_returns(&trace);
         /* One line is one reference; the header of a table is none. */
-        const size_t other = 1 + (size_t)next_random(&random) % (i / 8 % 2 ? 40 : count - 3),
+        const size_t other = 1 + (size_t)random_from(&random) % (i / 8 % 2 ? 40 : count - 3),
                      header = strcmp(trace.format, "csv") == 0;
         char *end = trace.text;
         for (size_t line = 0; line <= other + header; line++)
@@ -331,7 +331,7 @@ CASE(mixed_line_ends)
     }
 }
 
-CASE(stretches)
+CASE(ranges)
 {
     const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 17;

@@ -2,6 +2,7 @@
 /* test_native_frame.c - zstd frames that begin with bytes as they are: zstd itself reads them, whatever the
  * rest is; and where blocks of keys have them, what they cost. */
 #include "case.h"
+#include "random.h"
 
 #include "base/bytes.h"
 #include "trace/native/native_column.h"
@@ -11,16 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
-
-static uint64_t state = 1;
-
-static uint64_t next_random(void)
-{
-    uint64_t z = state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
 
 /* Frames that say the size of what they hold in one, two and four bytes, and with a window instead. */
 CASE(joined_frames)
@@ -38,7 +29,7 @@ CASE(joined_frames)
                 const size_t plain = plain_sizes[p], left = rest_sizes[r];
                 /* The rest begins with what is before it: nothing may be taken from there. */
                 for (size_t i = 0; i < plain + left; i++)
-                    bytes[i] = (uint8_t)(i < plain ? next_random() : i % 3 ? i / 500 : bytes[i - plain]);
+                    bytes[i] = (uint8_t)(i < plain ? random_next() : i % 3 ? i / 500 : bytes[i - plain]);
                 ZSTD_CCtx_setParameter(zstd, ZSTD_c_contentSizeFlag, sized);
                 const size_t stored =
                     ZSTD_compress2(zstd, rest, ZSTD_compressBound(REST_MOST), bytes + plain, left);
@@ -131,7 +122,7 @@ CASE(keys)
     assert_non_null(values);
     unsigned plain;
     for (size_t i = 0; i < COUNT; i++) {
-        const double u = (double)(next_random() >> 11) * 0x1p-53;
+        const double u = (double)(random_next() >> 11) * 0x1p-53;
         values[i] = (uint64_t)exp(u * log(1000000)) * UINT64_C(2654435761) % 1000003;
     }
     const size_t fast = pack_keys(values, COUNT, 0, &plain);

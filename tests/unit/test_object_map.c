@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "case.h"
+#include "random.h"
 
 #include <stdint.h>
 
@@ -18,13 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint64_t state_of_random = 1;
-static uint64_t random_below(uint64_t limit)
-{
-    state_of_random = state_of_random * 6364136223846793005u + 1442695040888963407u;
-    return (state_of_random >> 33) % limit;
-}
-
 /* ---- the tree of heap blocks ---- */
 
 enum { SPACE = 4096 };
@@ -36,7 +30,7 @@ CASE(tree_agrees_with_bytes)
     for (int seed = 1; seed <= 6; seed++) {
         fm_heap_tree tree = {0};
         size_t live = 0;
-        state_of_random = (uint64_t)seed;
+        random_state = (uint64_t)seed;
         memset(owner, 0, sizeof owner);
         uint64_t largest = seed % 2 ? 4 : 40, frees = (uint64_t)seed % 3;
         for (uint32_t step = 1; step < 12000; step++) {
@@ -122,7 +116,7 @@ CASE(ranges_agree_with_bytes)
 {
     uint32_t owner[300] = {0};
     fm_address_ranges ranges = {0};
-    state_of_random = 5;
+    random_state = 5;
     for (uint32_t step = 1; step < 4000; step++) {
         uint64_t low = random_below(250), high = low + random_below(50);
         bool put = random_below(3) > 0;
@@ -350,7 +344,7 @@ CASE(map_agrees_with_list)
         fm_object_map *map;
         scale = seed <= 4 ? 1 : seed <= 8 ? 100 : 700;
         const uint64_t space = seed % 2 ? 400 : 3000;
-        state_of_random = (uint64_t)seed * 77;
+        random_state = (uint64_t)seed * 77;
         fact_count = tally_count = 0;
         assert_int_equal(fm_object_map_create(&map, &error), FM_OK);
         uint64_t time = 0;

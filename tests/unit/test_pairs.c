@@ -4,6 +4,7 @@
  * pairs against sorting, for every instruction set; growth, order, limits and the spread of the hash.
  */
 #include "case.h"
+#include "random.h"
 
 #include "engine/exact/exact_kernels.h"
 
@@ -12,14 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the four headers above first
-static uint64_t random_state = 88172645463325252ULL;
-static uint64_t random64(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
-}
-
 /* ---- ranges ---- */
 
 static uint32_t by_search(const uint64_t *edges, size_t count, uint64_t distance)
@@ -41,8 +34,8 @@ static void check_ranges(const uint64_t *edges, size_t count)
         uint32_t distances[FM_CHUNK_ROOM];
         uint64_t words[FM_CHUNK_ROOM];
         for (size_t i = 0; i < FM_CHUNK; i++) {
-            uint64_t near_edge = edges[random64() % count] - 2 + random64() % 5;
-            distances[i] = (uint32_t)(i % 2 ? near_edge : random64() >> (32 + random64() % 32));
+            uint64_t near_edge = edges[random_next() % count] - 2 + random_next() % 5;
+            distances[i] = (uint32_t)(i % 2 ? near_edge : random_next() >> (32 + random_next() % 32));
             if (distances[i] == UINT32_MAX) distances[i]--; /* fewer blocks than that are live */
             words[i] = fm_pair_word(5, 6, 0);
         }
@@ -54,7 +47,7 @@ static void check_ranges(const uint64_t *edges, size_t count)
         }
     }
     for (size_t i = 0; i < 100; i++) {
-        uint64_t distance = random64() >> (random64() % 64);
+        uint64_t distance = random_next() >> (random_next() % 64);
         if (distance < FM_BEYOND)
             assert_int_equal(fm_range_of(&ranges, distance), by_search(edges, count, distance));
     }
@@ -68,11 +61,11 @@ CASE(test_ranges)
     for (size_t count = 1; count <= 65; count++) check_ranges(edges, count);
     for (int round = 0; round < 300; round++) {
         /* Steps that keep some rounds within few octaves and let others run far out. */
-        size_t count = 1 + random64() % FM_EDGES_MAX;
-        uint64_t most = 1 + random64() % 6, far = random64() % 3;
+        size_t count = 1 + random_next() % FM_EDGES_MAX;
+        uint64_t most = 1 + random_next() % 6, far = random_next() % 3;
         for (size_t i = 1; i < count; i++)
-            edges[i] = edges[i - 1] + 1 + random64() % most +
-                       (far ? (edges[i - 1] >> (far + 1)) * (random64() % 2) : 0);
+            edges[i] = edges[i - 1] + 1 + random_next() % most +
+                       (far ? (edges[i - 1] >> (far + 1)) * (random_next() % 2) : 0);
         for (size_t i = 1; i < count; i++)
             if (edges[i] <= edges[i - 1]) count = i;
         check_ranges(edges, count);
@@ -94,22 +87,22 @@ static void check_counts(const fm_exact_kernels *kernels, size_t count, uint32_t
     uint64_t *all = calloc(count + 1, sizeof *all), words[MOST + 8] = {0};
     assert_non_null(all);
     fm_pair_table other; /* which gets a part of them, until they are put together */
-    assert_int_equal(fm_pair_table_create(&table, random64(), 0, NULL), FM_OK);
-    assert_int_equal(fm_pair_table_create(&other, random64(), 0, NULL), FM_OK);
+    assert_int_equal(fm_pair_table_create(&table, random_next(), 0, NULL), FM_OK);
+    assert_int_equal(fm_pair_table_create(&other, random_next(), 0, NULL), FM_OK);
     for (size_t i = 0; i < count;) {
-        size_t part = 1 + random64() % MOST;
+        size_t part = 1 + random_next() % MOST;
         if (part > count - i) part = count - i;
-        const unsigned runs = random64() % 4 ? 1 : 12; /* of as many in a row, most are the same */
+        const unsigned runs = random_next() % 4 ? 1 : 12; /* of as many in a row, most are the same */
         for (size_t j = 0; j < part; j++) {
             /* Small numbers more often than large ones. */
-            uint32_t use = (uint32_t)(random64() % sites) >> random64() % 16;
-            uint32_t reuse = (uint32_t)(random64() % sites) >> random64() % 16;
-            uint32_t range = (uint32_t)(random64() % ranges);
+            uint32_t use = (uint32_t)(random_next() % sites) >> random_next() % 16;
+            uint32_t reuse = (uint32_t)(random_next() % sites) >> random_next() % 16;
+            uint32_t range = (uint32_t)(random_next() % ranges);
             words[j] = fm_pair_word(use, reuse, range == 7 ? FM_RANGE_BEYOND : range);
-            if (j > 1 && random64() % runs) words[j] = words[j - 1 - random64() % 2];
+            if (j > 1 && random_next() % runs) words[j] = words[j - 1 - random_next() % 2];
             all[i + j] = words[j];
         }
-        fm_pair_table *one = random64() % 3 ? &table : &other;
+        fm_pair_table *one = random_next() % 3 ? &table : &other;
         assert_int_equal(fm_pair_table_reserve(one, part, NULL), FM_OK);
         kernels->count_pairs(one, words, part);
         assert_true(table.used <= table.limit);
@@ -143,8 +136,8 @@ CASE(test_counts)
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
         check_counts(kernels, 0, 1, 1);
         for (int round = 0; round < 40; round++)
-            check_counts(kernels, random64() % 5000, 1 + (uint32_t)(random64() % 3000),
-                         1 + (unsigned)(random64() % 9));
+            check_counts(kernels, random_next() % 5000, 1 + (uint32_t)(random_next() % 3000),
+                         1 + (unsigned)(random_next() % 9));
         check_counts(kernels, 300000, FM_TAG_MAX, 3);
     }
 }

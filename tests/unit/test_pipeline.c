@@ -5,6 +5,7 @@
  * library).
  */
 #include "case.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,12 +26,6 @@ typedef struct input {
     uint32_t size[BATCHES][MOST], tag[BATCHES][MOST];
 } input;
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return *state >> 33;
-}
-
 /* Under a sanitizer, smaller ones, but as many: more than a pipeline holds at once. */
 static size_t most_accesses(void)
 {
@@ -42,13 +37,13 @@ static input *make_input(uint64_t seed)
     input *made = calloc(1, sizeof *made);
     assert_non_null(made);
     for (size_t b = 0; b < BATCHES; b++) {
-        made->count[b] = next_random(&seed) % (most_accesses() + 1);
+        made->count[b] = random_from(&seed) % (most_accesses() + 1);
         for (size_t i = 0; i < made->count[b]; i++) {
-            const uint64_t kind = next_random(&seed) % 8;
+            const uint64_t kind = random_from(&seed) % 8;
             made->address[b][i] =
-                kind < 5 && i > 0 ? made->address[b][i - 1] + 8 : next_random(&seed) % 2000000;
-            made->size[b][i] = kind == 7 ? (uint32_t)(next_random(&seed) % 5000) : 8;
-            made->tag[b][i] = (uint32_t)(1 + next_random(&seed) % 9);
+                kind < 5 && i > 0 ? made->address[b][i - 1] + 8 : random_from(&seed) % 2000000;
+            made->size[b][i] = kind == 7 ? (uint32_t)(random_from(&seed) % 5000) : 8;
+            made->tag[b][i] = (uint32_t)(1 + random_from(&seed) % 9);
         }
     }
     return made;

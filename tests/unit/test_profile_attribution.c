@@ -2,21 +2,13 @@
 /* test_profile_attribution.c - pairs are those of a naive count; misses are those of the bins; edges are
  * right. */
 #include "case.h"
+#include "random.h"
 
 #include <fathom/model.h>
 #include <stdio.h>
 
 #include "attribution_samples.h"
 #include "base/arena.h"
-
-static uint64_t random_state = 0x2545F4914F6CDD1Du;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 enum { TAGS = 12, SITES = 7, RANGES = SAMPLE_EDGES };
 

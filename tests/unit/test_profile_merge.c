@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_profile_merge.c - merged profiles are those of one naive count over both runs. */
 #include "case.h"
+#include "random.h"
 
 #include <fathom/profile.h>
 #include <inttypes.h>
@@ -11,15 +12,6 @@
 #include "attribution_samples.h"
 
 enum { LARGEST = 5000 };
-
-static uint64_t random_state = 0x2545F4914F6CDD1Du;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 /* A profile out of counts per distance. */
 static fm_profile *from_counts(const uint64_t *counts, fm_bins bins, uint64_t cold)

@@ -17,7 +17,7 @@ CASE(order_of_appearance)
     static uint32_t tags[COUNT];
     uint64_t seed = 1;
     for (size_t i = 0; i < COUNT; i++) {
-        uint64_t r = next_random(&seed) % DIFFERENT;
+        uint64_t r = random_from(&seed) % DIFFERENT;
         /* Extremes, neighbours, and addresses that fall on the same places of a small cache. */
         sites[i] = r == 0   ? 0
                    : r == 1 ? UINT64_MAX
@@ -123,7 +123,7 @@ CASE(shared)
         fm_site_index *index, *judge;
         uint64_t seed = round + 1;
         /* New ones to the end, and many at the beginning. */
-        for (size_t i = 0; i < SHARED; i++) trace.sites[i] = next_random(&seed) % (1 + i / (1 + round % 4));
+        for (size_t i = 0; i < SHARED; i++) trace.sites[i] = random_from(&seed) % (1 + i / (1 + round % 4));
         assert_int_equal(fm_site_index_create(&index, NULL), FM_OK);
         assert_int_equal(fm_site_index_create(&judge, NULL), FM_OK);
         const size_t before = round % 2 ? 3 : 0;

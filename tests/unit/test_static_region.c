@@ -4,13 +4,13 @@
  * that the same loops, written in C, compute.
  */
 #include "case.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "static/region/placement.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 static fm_region *parse(const char *text)
 {
@@ -304,15 +304,6 @@ CASE(what_cannot_be_walked)
 }
 
 /* Ranges hold every value, on random expressions. */
-static uint64_t seed = 88172645463325252ULL;
-static uint64_t random_below(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed % below;
-}
-
 static const fm_expr *random_expression(fm_arena *arena, unsigned depth)
 {
     if (depth == 0 || random_below(5) == 0)

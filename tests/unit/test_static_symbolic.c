@@ -5,8 +5,9 @@
  * for, and what is refused.
  */
 #include "case.h"
+#include "random.h"
 
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,18 +83,9 @@ static void compare(const fm_symbolic *symbolic, const char *text, fm_layout lay
 
 /* ---- random loops ---- */
 
-static uint64_t state = 88172645463325252ULL;
-static unsigned below(unsigned limit)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (unsigned)((state >> 11) % limit);
-}
-
 static const char *one_of(const char *const *words, unsigned count)
 {
-    return words[below(count)];
+    return words[(unsigned)random_below(count)];
 }
 
 static void random_text(char *text, size_t room)

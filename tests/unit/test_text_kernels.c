@@ -7,6 +7,7 @@
  * '\r' in none, some or all lines. Vector code: the release build runs this too.
  */
 #include "case.h"
+#include "random.h"
 
 #include "trace/import/text_kernels.h"
 
@@ -19,23 +20,10 @@
 // cmocka needs the four headers above first
 enum { ROUNDS = 6000, MOST_BYTES = 24 << 10, MOST_LINES = MOST_BYTES, LONGEST_ROW = 4096 };
 
-static uint64_t random_state = 88172645463325252ULL;
-static uint64_t random64(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
-}
-
-static uint64_t below(uint64_t limit)
-{
-    return random64() % limit;
-}
-
 /* True once in so many times; never: 0. */
 static bool once_in(uint64_t times)
 {
-    return times > 0 && below(times) == 0;
+    return times > 0 && random_below(times) == 0;
 }
 
 /* ---- the text ---- */
@@ -51,8 +39,8 @@ static text copy_of(const char *bytes, size_t size)
     copy.end = copy.from + size;
     /* what is around it looks like a part of it */
     for (size_t i = 0; i < FM_TEXT_MARGIN; i++) {
-        copy.memory[i] = "0123456789\n\r,\""[below(14)];
-        copy.end[i] = "0123456789\n\r,\""[below(14)];
+        copy.memory[i] = "0123456789\n\r,\""[random_below(14)];
+        copy.end[i] = "0123456789\n\r,\""[random_below(14)];
     }
     memcpy(copy.from, bytes, size);
     return copy;
@@ -69,12 +57,12 @@ typedef struct manner {
 static manner any_manner(void)
 {
     static const uint64_t often[] = {0, 0, 1000, 50, 5, 2}, returning[] = {0, 0, 1, 2, 100};
-    return (manner){.digits = (unsigned[]){1, 3, 8, 16, 20}[below(5)],
-                    .odd = often[below(6)],
-                    .returns = returning[below(5)],
-                    .remark = often[below(6)],
-                    .unequal = often[below(6)],
-                    .columns = 1 + (unsigned)below(5)};
+    return (manner){.digits = (unsigned[]){1, 3, 8, 16, 20}[random_below(5)],
+                    .odd = often[random_below(6)],
+                    .returns = returning[random_below(5)],
+                    .remark = often[random_below(6)],
+                    .unequal = often[random_below(6)],
+                    .columns = 1 + (unsigned)random_below(5)};
 }
 
 static char *write_field(char *at, const manner *how)
@@ -104,9 +92,9 @@ static char *write_field(char *at, const manner *how)
                                       "99999999999999999999",
                                       "000000000000000000001",
                                       "00000000000000000007"};
-    if (once_in(how->odd)) return at + sprintf(at, "%s", odd[below(sizeof odd / sizeof odd[0])]);
-    const unsigned digits = 1 + (unsigned)below(how->digits);
-    for (unsigned i = 0; i < digits; i++) *at++ = (char)('0' + below(10));
+    if (once_in(how->odd)) return at + sprintf(at, "%s", odd[random_below(sizeof odd / sizeof odd[0])]);
+    const unsigned digits = 1 + (unsigned)random_below(how->digits);
+    for (unsigned i = 0; i < digits; i++) *at++ = (char)('0' + random_below(10));
     return at;
 }
 
@@ -114,14 +102,14 @@ static char *write_field(char *at, const manner *how)
 static text write_table(const manner *how, char delimiter)
 {
     static char bytes[MOST_BYTES + 4 * LONGEST_ROW];
-    const size_t size = once_in(3) ? below(300) : below(MOST_BYTES);
+    const size_t size = once_in(3) ? random_below(300) : random_below(MOST_BYTES);
     char *at = bytes;
     while (at < bytes + size) {
-        const unsigned columns = once_in(how->unequal) ? 1 + (unsigned)below(7) : how->columns;
+        const unsigned columns = once_in(how->unequal) ? 1 + (unsigned)random_below(7) : how->columns;
         for (unsigned i = 0; i < columns; i++) {
             if (i > 0) *at++ = delimiter;
             if (how->columns > 1 && once_in(how->remark)) {
-                const size_t length = once_in(50) ? LONGEST_ROW - 100 + below(200) : below(90);
+                const size_t length = once_in(50) ? LONGEST_ROW - 100 + random_below(200) : random_below(90);
                 memset(at, 'x', length);
                 at += length;
             } else {
@@ -185,7 +173,7 @@ static void compare_rows(const fm_text_kernels *kernels, const fm_row_plan *plan
     const bool table = plan->delimiter != '\n';
     for (const char *line = rows->from; line < rows->end;) {
         const char *at = line;
-        const uint64_t guard = random64();
+        const uint64_t guard = random_next();
         keys[room] = guard;
         sizes[room] = (uint32_t)guard;
         const size_t count =
@@ -213,7 +201,7 @@ static void compare_rows(const fm_text_kernels *kernels, const fm_row_plan *plan
 
 static size_t any_room(void)
 {
-    return once_in(3) ? 1 + below(9) : MOST_LINES;
+    return once_in(3) ? 1 + random_below(9) : MOST_LINES;
 }
 
 CASE(test_keys)
@@ -243,14 +231,14 @@ CASE(test_rows)
             static const uint64_t units[] = {
                 1, 1, 512, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40, UINT64_MAX};
             const manner how = any_manner();
-            const char delimiter = ",;\t 5"[below(5)];
+            const char delimiter = ",;\t 5"[random_below(5)];
             fm_row_plan plan = {.delimiter = delimiter,
-                                .key_column = 1 + below(how.columns),
+                                .key_column = 1 + random_below(how.columns),
                                 .columns = once_in(4) ? how.columns : 0,
-                                .key_unit = units[below(7)],
-                                .size_unit = units[below(7)]};
+                                .key_unit = units[random_below(7)],
+                                .size_unit = units[random_below(7)]};
             if (how.columns > 1 && !once_in(3)) do
-                    plan.size_column = 1 + below(how.columns);
+                    plan.size_column = 1 + random_below(how.columns);
                 while (plan.size_column == plan.key_column);
             text rows = write_table(&how, delimiter);
             compare_rows(kernels, &plan, &rows, any_room());
@@ -267,15 +255,15 @@ static char *write_access(char *at, bool lackey)
     static const char *const odd[] = {"==1== what\n", " L 1,0\n",   " L ,1\n", " X 1,1\n", "0 \n",
                                       "4 1\n",        "\n",         "0  1\n",  "1 g\n",    " L 1,x\n",
                                       " L 1,100\n",   " L 1,1\r\n", "2 1 x\n", "I\n",      " L\n"};
-    if (once_in(30)) return at + sprintf(at, "%s", odd[below(sizeof odd / sizeof odd[0])]);
-    const unsigned digits = 1 + (unsigned)below(once_in(20) ? 18 : 16);
+    if (once_in(30)) return at + sprintf(at, "%s", odd[random_below(sizeof odd / sizeof odd[0])]);
+    const unsigned digits = 1 + (unsigned)random_below(once_in(20) ? 18 : 16);
     if (lackey)
-        at += sprintf(at, "%s", (const char *[]){" L ", " S ", " M ", "I  "}[below(4)]);
+        at += sprintf(at, "%s", (const char *[]){" L ", " S ", " M ", "I  "}[random_below(4)]);
     else
-        at += sprintf(at, "%u ", (unsigned)below(4));
-    for (unsigned i = 0; i < digits; i++) *at++ = "0123456789abcdefABCDEF"[below(22)];
+        at += sprintf(at, "%u ", (unsigned)random_below(4));
+    for (unsigned i = 0; i < digits; i++) *at++ = "0123456789abcdefABCDEF"[random_below(22)];
     if (lackey)
-        at += sprintf(at, ",%u", 1 + (unsigned)below(once_in(9) ? 120 : 12));
+        at += sprintf(at, ",%u", 1 + (unsigned)random_below(once_in(9) ? 120 : 12));
     else if (once_in(9))
         *at++ = '\r';
     *at++ = '\n';
@@ -343,7 +331,7 @@ CASE(test_accesses)
         lines_read = 0;
         for (unsigned round = 0; round < ROUNDS; round++) {
             const bool lackey = round % 2;
-            const size_t size = below(MOST_BYTES / 4);
+            const size_t size = random_below(MOST_BYTES / 4);
             char *at = bytes;
             while (at < bytes + size) at = write_access(at, lackey);
             text trace = copy_of(bytes, (size_t)(at - bytes));

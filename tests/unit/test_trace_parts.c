@@ -71,7 +71,7 @@ CASE(raw_keys)
     const char *path = in_directory("x.u64");
     static uint64_t keys[200001];
     uint64_t seed = 5, sizes[MOST_PARTS] = {0};
-    for (size_t i = 0; i < 200001; i++) keys[i] = next_random(&seed);
+    for (size_t i = 0; i < 200001; i++) keys[i] = random_from(&seed);
     for (size_t count = 0; count <= 200001; count += count < 30 ? 1 : 66657)
         for (size_t rest = 0; rest < 8; rest += 7) { /* bytes of one more key */
             size_t bytes = count * 8 + (count < 200001 ? rest : 0);
@@ -194,7 +194,7 @@ CASE(uneven_blocks)
         size_t references[MOST_BLOCKS], block_at[MOST_BLOCKS + 1];
         uint64_t total = 0;
         for (size_t b = 0; b < blocks; b++) {
-            references[b] = 1 + next_random(&seed) % (b % 3 == 0 ? 500 : 50);
+            references[b] = 1 + random_from(&seed) % (b % 3 == 0 ? 500 : 50);
             total += references[b];
         }
         sample s = make_sample(total, 1, blocks);

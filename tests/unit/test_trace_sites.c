@@ -43,7 +43,7 @@ static sample make_sample(size_t count, shape what)
     s.kind = calloc(count + 1, 1);
     assert_true(s.address && s.site && s.size && s.thread && s.kind);
     for (size_t i = 0; i < count; i++) {
-        uint64_t r = next_random(&seed);
+        uint64_t r = random_from(&seed);
         size_t of = what == MANY            ? i % 20000
                     : what == RANDOM        ? i
                     : what == ONE           ? 0
@@ -345,7 +345,7 @@ CASE(numbers_come_back)
         for (unsigned length = 0; length <= 8; length++)
             for (int odd = 0; odd < 2; odd++) { /* a few that are longer than the rest */
                 for (size_t i = 0; i < count; i++) {
-                    uint64_t r = next_random(&seed);
+                    uint64_t r = random_from(&seed);
                     numbers[i] = length == 0 ? 0 : r >> (64 - 8 * length);
                     if (odd && i % 100 == 50) numbers[i] = r;
                 }
@@ -368,7 +368,7 @@ CASE(choices_are_the_same)
     uint64_t seed = 3;
     for (int what = 0; what < 3; what++) {
         for (size_t i = 0; i < COUNT; i++) {
-            uint64_t r = next_random(&seed);
+            uint64_t r = random_from(&seed);
             values[i] = what == 0   ? (i % 5) << 40 | i * 8
                         : what == 1 ? r
                                     : (r & 1 ? UINT64_MAX - (r >> 60) : r >> 50 & 7);

@@ -22,7 +22,7 @@ static uint64_t keys[KEYS];
 static int setup(void **state)
 {
     uint64_t seed = 5;
-    for (size_t i = 0; i < KEYS; i++) keys[i] = next_random(&seed) % 1000 * (i % 7 ? 1 : UINT64_C(1) << 40);
+    for (size_t i = 0; i < KEYS; i++) keys[i] = random_from(&seed) % 1000 * (i % 7 ? 1 : UINT64_C(1) << 40);
     return make_directory(state);
 }
 
@@ -554,7 +554,7 @@ CASE(string_collisions)
     for (int pass = 0; pass < 2; pass++) {
         uint64_t seed = 1;
         for (size_t i = 0; i < many; i++) {
-            uint64_t key = next_random(&seed), check = next_random(&seed);
+            uint64_t key = random_from(&seed), check = random_from(&seed);
             assert_int_equal(fm_string_keys_note(&table, key, check, NULL), FM_OK);
             if (i % 1000 == 0) assert_int_equal(fm_string_keys_note(&table, key, check + 1, NULL), FM_OK);
         }

@@ -3,6 +3,7 @@
  * what a naive sum over all pairs gives. */
 #define _GNU_SOURCE
 #include "case.h"
+#include "random.h"
 
 #include <fathom/view.h>
 #include <inttypes.h>
@@ -37,15 +38,6 @@ static int remove_folder(void **state)
     unlink(sources[0]);
     unlink(sources[1]);
     return rmdir(folder);
-}
-
-static uint64_t random_state = 0x2545F4914F6CDD1Du;
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
 }
 
 static const fm_cache caches[] = {{.name = "L1d", .bytes = 32 << 10},

@@ -46,12 +46,12 @@ static void put32(uint32_t value)
 static void put_lines(uint64_t *random, size_t bytes, ZSTD_CCtx *compressor)
 {
     char *at = (char *)content + content_count, *const from = at;
-    while ((size_t)(at - from) < bytes) at += sprintf(at, "%" PRIu64 "\n", next_random(random) % 100000);
-    const size_t cut = next_random(random) % 2 ? (size_t)(at - from) : bytes; /* perhaps within a line */
+    while ((size_t)(at - from) < bytes) at += sprintf(at, "%" PRIu64 "\n", random_from(random) % 100000);
+    const size_t cut = random_from(random) % 2 ? (size_t)(at - from) : bytes; /* perhaps within a line */
     ZSTD_CCtx_reset(compressor, ZSTD_reset_session_and_parameters);
-    ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, (int)(next_random(random) % 5) + 1);
-    ZSTD_CCtx_setParameter(compressor, ZSTD_c_checksumFlag, next_random(random) % 2);
-    ZSTD_CCtx_setParameter(compressor, ZSTD_c_contentSizeFlag, next_random(random) % 2);
+    ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, (int)(random_from(random) % 5) + 1);
+    ZSTD_CCtx_setParameter(compressor, ZSTD_c_checksumFlag, random_from(random) % 2);
+    ZSTD_CCtx_setParameter(compressor, ZSTD_c_contentSizeFlag, random_from(random) % 2);
     ZSTD_inBuffer in = {from, cut, 0};
     ZSTD_outBuffer out = {stored + stored_count, MOST - stored_count, 0};
     assert_int_equal(ZSTD_compressStream2(compressor, &out, &in, ZSTD_e_end), 0);
@@ -62,20 +62,20 @@ static void put_lines(uint64_t *random, size_t bytes, ZSTD_CCtx *compressor)
 /* With anything in it; said: the size that its header tells. */
 static void put_skippable(uint64_t *random, uint32_t size, uint32_t said)
 {
-    put32(SKIPPABLE + (uint32_t)(next_random(random) % 16));
+    put32(SKIPPABLE + (uint32_t)(random_from(random) % 16));
     put32(said);
-    for (uint32_t i = 0; i < size; i++) stored[stored_count++] = (uint8_t)next_random(random);
+    for (uint32_t i = 0; i < size; i++) stored[stored_count++] = (uint8_t)random_from(random);
 }
 
 static void make_file(uint64_t *random, size_t frames, size_t most, ZSTD_CCtx *compressor)
 {
     stored_count = content_count = 0;
     for (size_t i = 0; i < frames; i++) {
-        const uint64_t dice = next_random(random) % 8;
+        const uint64_t dice = random_from(random) % 8;
         if (dice == 0) put_skippable(random, 4, 4); /* as pzstd has, but the size there is nonsense */
-        const uint32_t any = (uint32_t)(next_random(random) % 3000);
+        const uint32_t any = (uint32_t)(random_from(random) % 3000);
         if (dice == 1) put_skippable(random, any, any);
-        put_lines(random, dice == 2 ? 0 : next_random(random) % most, compressor);
+        put_lines(random, dice == 2 ? 0 : random_from(random) % most, compressor);
     }
 }
 
@@ -142,9 +142,9 @@ CASE(in_order)
     uint64_t random = 11;
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     for (size_t i = 0; i < 40; i++) {
-        make_file(&random, 1 + next_random(&random) % 30, i % 4 ? 3000 : 200000, compressor);
-        const unsigned threads = 2 + (unsigned)(next_random(&random) % 5);
-        assert_int_equal(take_apart(threads, 1 + next_random(&random) % 70000), content_count);
+        make_file(&random, 1 + random_from(&random) % 30, i % 4 ? 3000 : 200000, compressor);
+        const unsigned threads = 2 + (unsigned)(random_from(&random) % 5);
+        assert_int_equal(take_apart(threads, 1 + random_from(&random) % 70000), content_count);
         compare("text", threads);
     }
     ZSTD_freeCCtx(compressor);
@@ -156,14 +156,14 @@ CASE(then_something_else)
     uint64_t random = 12;
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     for (size_t i = 0; i < 60; i++) {
-        make_file(&random, 1 + next_random(&random) % 6, 3000, compressor);
+        make_file(&random, 1 + random_from(&random) % 6, 3000, compressor);
         switch (i % 6) {
         case 0: /* cut anywhere */
-            stored_count = 4 + next_random(&random) % (stored_count - 4);
+            stored_count = 4 + random_from(&random) % (stored_count - 4);
             break;
         case 1: /* one wrong bit; what begins like no zstd file is not decompressed at all */
-            stored[4 + next_random(&random) % (stored_count - 4)] ^=
-                (uint8_t)(1U << next_random(&random) % 8);
+            stored[4 + random_from(&random) % (stored_count - 4)] ^=
+                (uint8_t)(1U << random_from(&random) % 8);
             break;
         case 2: /* a gzip member, which does not belong there */
             memcpy(stored + stored_count, "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0", 20);
@@ -181,7 +181,7 @@ CASE(then_something_else)
             stored_count += 9;
             put_lines(&random, 1000, compressor);
         }
-        compare("text", 2 + (unsigned)(next_random(&random) % 5));
+        compare("text", 2 + (unsigned)(random_from(&random) % 5));
     }
     ZSTD_freeCCtx(compressor);
 }
@@ -280,16 +280,16 @@ CASE(walking)
     ZSTD_CCtx *compressor = ZSTD_createCCtx();
     for (size_t i = 0; i < 60; i++) {
         stored_count = content_count = 0;
-        const uint32_t skipped = (uint32_t)(next_random(&random) % 100);
+        const uint32_t skipped = (uint32_t)(random_from(&random) % 100);
         if (i % 3 == 0) put_skippable(&random, skipped, skipped);
         const size_t first = stored_count;
-        put_lines(&random, i % 10 ? next_random(&random) % 500 : 300000, compressor);
+        put_lines(&random, i % 10 ? random_from(&random) % 500 : 300000, compressor);
         const size_t behind = stored_count;
         put_lines(&random, 50, compressor);
         const size_t frame = ZSTD_findFrameCompressedSize(stored + first, stored_count - first);
         assert_int_equal(first + frame, behind);
         fm_frame_walk on = {0};
-        for (size_t count = 0; count <= behind; count += i % 10 ? 1 : 1 + next_random(&random) % 1000) {
+        for (size_t count = 0; count <= behind; count += i % 10 ? 1 : 1 + random_from(&random) % 1000) {
             fm_frame_walk at_once = {0};
             const fm_frame_found expected = count == behind ? FM_FRAME_WHOLE : FM_FRAME_MORE;
             assert_int_equal(fm_frame_walk_on(&at_once, stored, count), expected);

@@ -4,6 +4,8 @@
 #ifndef FATHOM_TEST_TRACE_HELPERS_H
 #define FATHOM_TEST_TRACE_HELPERS_H
 
+#include "random.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,15 +173,6 @@ static __attribute__((unused)) void assert_message(const gathered *all, const ch
 {
     const char *colon = strstr(all->message, "/input: ");
     assert_string_equal(colon ? colon + 8 : all->message, expected);
-}
-
-/* splitmix64, for inputs that are the same every time. */
-static __attribute__((unused)) uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
 }
 
 #endif
