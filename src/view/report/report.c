@@ -47,6 +47,7 @@ typedef struct page_data {
     fm_source_files files;
     size_t pairs, parts, part_bins; /* in all */
     size_t parts_written;
+    bool keys; /* all are profiles of keys, and live in no cache of this machine */
 } page_data;
 
 static void text_field(FILE *out, const char *key, const char *text)
@@ -93,6 +94,20 @@ static fm_status write_bins(FILE *out, const char *key, const fm_histogram *hist
     return FM_OK;
 }
 
+/* Blocks of the cache that a reader is shown at first; without caches, of the first size at which something
+ * is late. */
+static uint64_t judged_blocks(const fm_profile *profile, const fm_cache *caches, size_t count)
+{
+    const fm_attribution *of = profile->attribution;
+    if (count && profile->granularity > 1)
+        return caches[fm_verdict_level(profile, caches, count)].bytes / profile->granularity;
+    for (size_t i = 0; of && i < of->edge_count; i++) {
+        const fm_cache size = {.bytes = of->edges[i] * profile->granularity};
+        if (size.bytes && fm_verdict_matters(profile, &size)) return of->edges[i];
+    }
+    return 0;
+}
+
 static void write_fits(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count)
 {
     fputs("\"caches\":[", out);
@@ -108,7 +123,7 @@ static void write_fits(FILE *out, const fm_profile *profile, const fm_cache *cac
             fputs("null", out);
         putc('}', out);
     }
-    putc(']', out);
+    fprintf(out, "],\"judged\":%" PRIu64, judged_blocks(profile, caches, count));
 }
 
 static void write_run(FILE *out, const fm_run *run)
@@ -155,8 +170,7 @@ static void write_sampling(FILE *out, const fm_profile *profile)
     count_field(out, "replaced", sampling->replaced);
     count_field(out, "never", sampling->never);
     count_field(out, "notArmed", sampling->not_armed);
-    count_field(out, "missSamples", fm_text_samples_of_misses(profile));
-    count_field(out, "blockSamples", fm_text_samples_of_footprint(profile));
+    truth_field(out, "few", fm_text_samples_of_misses(profile) < FM_FEWEST_SAMPLES);
     count_field(out, "burstTime", sampling->burst_time);
     count_field(out, "measuredTime", sampling->measured_time);
     fprintf(out, "\"measured\":%" PRIu64 "},", sampling->measured);
@@ -255,6 +269,135 @@ static void write_phases(FILE *out, const fm_phases *phases)
     fputs("]},", out);
 }
 
+/* ---- the verdict ---- */
+
+static void write_level(FILE *out, const fm_verdict *verdict, size_t level, const char *places)
+{
+    const fm_level_text text = fm_verdict_level_text(verdict, level);
+    const bool band = verdict->profile->accuracy && verdict->profile->accuracy->band_count;
+    putc('{', out);
+    text_field(out, "name", fm_text_cache_name(&verdict->caches[level]).text);
+    if (verdict->fits[level].misses.known) {
+        fprintf(out, "\"numbers\":[\"%s\",\"%s\",", text.misses.text, text.ratio.text);
+        if (band)
+            fprintf(out, "\"%s\"],", text.band.text);
+        else
+            fprintf(out, "\"%s\",\"%s\"],", text.late.text, text.first.text);
+    }
+    if (places[0]) text_field(out, "places", places);
+    fprintf(out, "\"size\":\"%s\"}", text.size.text);
+}
+
+static fm_status write_levels(FILE *out, const fm_verdict *verdict, fm_error *error)
+{
+    fm_status status = FM_OK;
+    bool first = true;
+    fputs("\"levels\":[", out);
+    for (size_t i = 0; i < verdict->count && !status; i++) {
+        const fm_miss_row *rows[FM_VERDICT_PLACES];
+        char places[FM_SENTENCE] = "", text[600];
+        size_t count = 0, used = 0;
+        if (verdict->fits[i].blocks == 0) continue;
+        if (verdict->order && !verdict->few) status = fm_verdict_places(verdict, i, rows, &count, error);
+        for (size_t k = 0; k < count; k++)
+            used += (size_t)snprintf(places + used, sizeof places - used, "%s%s", k ? ", " : "",
+                                     fm_miss_row_text(rows[k], text, sizeof text));
+        if (count && !(verdict->fits[i].late > 0))
+            snprintf(places + used, sizeof places - used, " (%s)", fm_text_cold(verdict->profile));
+        if (!first) putc(',', out);
+        first = false;
+        write_level(out, verdict, i, places);
+    }
+    fputs("],", out);
+    return status;
+}
+
+/* The first rows: as many as make most of the misses, and some. */
+static fm_status write_list(page_data *page, const fm_verdict *verdict, fm_error *error)
+{
+    enum { SHOWN = 5 };
+    const fm_view_options unicode = {.unicode = true};
+    char text[FM_SENTENCE];
+    FILE *out = page->out;
+    if (verdict->few || !fm_verdict_heading(verdict, text)) return FM_OK;
+    fputs("\"list\":{", out);
+    text_field(out, "heading", text);
+    text_field(out, "cache", fm_text_cache_name(&verdict->caches[verdict->judged]).text);
+    fputs("\"rows\":[", out);
+    for (size_t i = 0; i < verdict->listed && (i < SHOWN || i < verdict->told); i++) {
+        const fm_miss_row *row = fm_verdict_row(verdict, i);
+        const double misses = row->misses[verdict->judged];
+        fputs(i ? ",{" : "{", out);
+        text_field(out, "title", fm_miss_row_text(row, text, sizeof text));
+        fm_verdict_detail(verdict, row, text);
+        text_field(out, "detail", text);
+        text_field(out, "sure", fm_text_sure(row->uses, row->error, row->samples, &unicode).text);
+        if (row->kind == FM_ROW_LINE) {
+            const uint32_t file = fm_source_files_add(&page->files, verdict->table.of, row->file);
+            if (file == UINT32_MAX) return fm_fail_memory(error, sizeof file, "the files of a page");
+            fprintf(out, "\"file\":%" PRIu32 ",\"line\":%" PRIu32 ",", file, row->line);
+        }
+        fprintf(out, "\"misses\":\"%s\",\"share\":\"%s\"}", fm_text_short(misses).text,
+                fm_text_whole_percent(misses / fm_verdict_total(verdict)).text);
+    }
+    fputs("]},", out);
+    return FM_OK;
+}
+
+static void write_keys(FILE *out, const fm_profile *profile)
+{
+    fm_key_row rows[FM_KEY_ROWS];
+    char answer[FM_SENTENCE];
+    fm_verdict_of_keys(profile, rows, answer);
+    text_field(out, "answer", answer);
+    fputs("\"keys\":[", out);
+    for (size_t i = 0; i < FM_KEY_ROWS; i++) {
+        fprintf(out, "%s{\"blocks\":%" PRIu64 ",\"wanted\":", i ? "," : "", rows[i].blocks);
+        fm_json_write_real(out, rows[i].wanted);
+        fputs(",\"share\":", out);
+        fm_json_write_real(out, rows[i].share);
+        fputs(",\"hits\":", out);
+        fm_json_write_real(out, rows[i].hits);
+        putc('}', out);
+    }
+    fputs("],", out);
+}
+
+/* What the first screen says (miss_table.h). */
+static fm_status write_verdict(page_data *page, const fm_profile *profile, fm_error *error)
+{
+    enum { MOST_ROWS = 10 }; /* as the terminal has by itself: the sentences are the same */
+    FILE *out = page->out;
+    char text[FM_SENTENCE];
+    fm_profile known = *profile; /* nothing is said of code whose counts do not add up to the profile's */
+    fm_status status = FM_OK;
+    if (fm_miss_table_check(profile, false, NULL, NULL)) known.attribution = NULL;
+    fputs("\"verdict\":{", out);
+    if (profile->references == 0) {
+        text_field(out, "answer", "No references: nothing to show.");
+    } else if (page->keys) {
+        write_keys(out, profile);
+    } else if (page->cache_count) {
+        fm_verdict verdict;
+        status =
+            fm_verdict_make(&verdict, &known, page->caches, page->cache_count, FM_BY_LINE, MOST_ROWS, error);
+        if (status) return status;
+        if (fm_verdict_answer(&verdict, text)) text_field(out, "answer", text);
+        if (profile->accuracy && profile->accuracy->band_count) {
+            snprintf(text, sizeof text, "%g %% band", profile->accuracy->confidence * 100);
+            text_field(out, "band", text);
+        }
+        status = write_levels(out, &verdict, error);
+        if (!status) status = write_list(page, &verdict, error);
+        fm_verdict_clear(&verdict);
+    }
+    fm_verdict_covers(profile, text);
+    fputs("\"covers\":", out);
+    fm_json_write_string(out, text, FM_JSON_IN_HTML);
+    fputs("},", out);
+    return status;
+}
+
 static fm_status write_profile(page_data *page, const fm_profile *profile, bool part, fm_error *error)
 {
     FILE *out = page->out;
@@ -276,6 +419,8 @@ static fm_status write_profile(page_data *page, const fm_profile *profile, bool 
         if (status) return status;
     }
     if (profile->phases) write_phases(out, profile->phases);
+    if (!part) status = write_verdict(page, profile, error);
+    if (status) return status;
     write_fits(out, profile, page->caches, page->cache_count);
     putc('}', out);
     return FM_OK;
@@ -295,11 +440,15 @@ static fm_status write_page_data(page_data *page, const fm_report_options *optio
                                  const fm_profile *const *profiles, size_t count, fm_error *error)
 {
     FILE *out = page->out;
-    for (size_t i = 0; i < count; i++) page_survey(page, profiles[i]);
+    page->keys = true;
+    for (size_t i = 0; i < count; i++) {
+        page_survey(page, profiles[i]);
+        page->keys &= fm_text_counts_keys(profiles[i]);
+    }
+    for (size_t i = 0; i < page->cache_count; i++) page->keys &= page->caches[i].shared_by > 0;
     putc('{', out);
     text_field(out, "title", options->title);
     text_field(out, "version", FATHOM_VERSION);
-    count_field(out, "fewestSamples", FM_FEWEST_SAMPLES);
     fputs("\"caches\":[", out);
     for (size_t i = 0; i < page->cache_count; i++) {
         fputs(i ? ",{" : "{", out);

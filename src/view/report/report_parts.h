@@ -137,6 +137,7 @@ fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_sel
  *   edges, lateFrom, all                 of the whole attribution
  *   modules [{path, buildId, unseen}]
  *   names   [of functions, shortened], fullNames [[number, name], …] where that makes a difference
+ *   own     [the frame of each place that a reader knows: its number, the innermost is 0]
  *   places  [see report_places.h], reuse [histogram, …], use [histogram, …]: as re-user, as earlier user
  *   sites   [[place, module, "address", path, column], …], paths [[parent, call], …]
  *   pairs   [[use, reuse, histogram…], …]
