@@ -60,17 +60,17 @@ const char *fm_system_function(const fm_attribution *of, const fm_site *site, co
 /* What rows are: those of fm_by, and two finer ones. */
 enum { FM_BY_PLACE = FM_BY_OBJECT + 1, FM_BY_POSITION };
 
-typedef enum fm_row_kind {
+typedef enum fm_miss_row_kind {
     FM_ROW_LINE,     /* file, line; and a function that it is in */
     FM_ROW_FUNCTION, /* function; its module where no line is known */
     FM_ROW_MODULE,   /* module */
     FM_ROW_OBJECT,   /* name */
     FM_ROW_UNKNOWN,  /* code that nothing is known of */
     FM_ROW_PLACE,    /* what its site says */
-} fm_row_kind;
+} fm_miss_row_kind;
 
 typedef struct fm_miss_row {
-    fm_row_kind kind;
+    fm_miss_row_kind kind;
     uint32_t line;    /* 0: not known */
     const char *file; /* texts are the table's; NULL: not known */
     const char *function;
