@@ -85,6 +85,7 @@ const size = keysOnly ? (value) => binary(value) + ' ' + (value === 1 ? keyWord 
 /* Short names: the last part of a path (of several, where profiles were merged); where two are alike, with what tells
  * them apart. */
 const shortNames = (() => {
+  if (data.diff) return ['before', 'after'];
   const lastOf = (name) => name.split('/').filter(Boolean).pop() || '(unnamed)';
   const last = (name) => {
     const parts = [...new Set((name || '(unnamed)').split(' + ').map(lastOf))];

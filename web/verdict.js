@@ -44,7 +44,7 @@ const hitTable = (rows) => element('div', {class: 'scroll'}, element('table', {c
 const fillVerdict = () => {
   profiles.slice(0, 8).forEach((profile, index) => {
     const {verdict} = profile, {answer} = verdict;
-    byId('verdict').append(element('div', {class: 'verdict'}, answer ? element('p', {class: 'answer'}, profiles.length > 1 ? chip(index) : '', answer) : '',
+    byId(data.diff ? 'each' : 'verdict').append(element('div', {class: 'verdict'}, answer ? element('p', {class: 'answer'}, profiles.length > 1 ? chip(index) : '', answer) : '',
       element('p', {class: 'lead'}, profiles.length > 1 && !answer ? chip(index) : '', verdict.covers),
       verdict.levels ? levelTable(profile) : '', verdict.list ? lineTable(profile.attribution, verdict.list) : '',
       verdict.keys ? hitTable(verdict.keys) : ''));

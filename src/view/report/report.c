@@ -3,7 +3,7 @@
  * report.c - one self-contained HTML page: the template web/report.html with its parts put in.
  *
  * A part stands in the template as @@name@@. Everything that comes from a profile goes into the page
- * as JSON (report_data.c) and is shown as text by the page's script; only the title is also written
+ * as JSON and is shown as text by the page's script; only the title is also written
  * as HTML here, escaped.
  */
 #include <fathom/view.h>
@@ -24,10 +24,9 @@
 /*
  * ======== report data ========
  * A page that is too large for browsers is useless, so everything has a limit, and the page says where one
- * was reached. A histogram above MOST_BINS is given in loglinear bins (at most some thousands, error
- * below 1.6
- * %); those of threads and processes, where they have more than PARTS_BINS together, by powers of two, and
- * above MOST_CURVES of them not at all. Pairs of code sites: see late_choice.h.
+ * was reached. A histogram above MOST_BINS is given in loglinear bins (at most some thousands, error below
+ * 1.6 %); those of threads and processes, where they have more than PARTS_BINS together, by powers of two,
+ * and above MOST_CURVES of them not at all. Pairs of code sites: see report_selection.c.
  */
 
 enum {
@@ -437,7 +436,8 @@ static void page_survey(page_data *page, const fm_profile *profile)
 }
 
 static fm_status write_page_data(page_data *page, const fm_report_options *options,
-                                 const fm_profile *const *profiles, size_t count, fm_error *error)
+                                 const fm_profile *const *profiles, size_t count, const fm_page_extra *extra,
+                                 fm_error *error)
 {
     FILE *out = page->out;
     page->keys = true;
@@ -449,10 +449,12 @@ static fm_status write_page_data(page_data *page, const fm_report_options *optio
     putc('{', out);
     text_field(out, "title", options->title);
     text_field(out, "version", FATHOM_VERSION);
+    fm_status status = extra ? extra->write(out, extra->of, error) : FM_OK;
+    if (status) return status;
     fputs("\"caches\":[", out);
     for (size_t i = 0; i < page->cache_count; i++) {
         fputs(i ? ",{" : "{", out);
-        text_field(out, "name", page->caches[i].name);
+        text_field(out, "name", fm_text_cache_name(&page->caches[i]).text);
         count_field(out, "bytes", page->caches[i].bytes);
         count_field(out, "line", page->caches[i].line);
         count_field(out, "ways", page->caches[i].ways);
@@ -462,37 +464,36 @@ static fm_status write_page_data(page_data *page, const fm_report_options *optio
     for (size_t i = 0; i < count; i++) {
         if (i) putc(',', out);
         page->files.whole = profiles[i]->attribution;
-        fm_status status = write_profile(page, profiles[i], false, error);
+        status = write_profile(page, profiles[i], false, error);
         if (status) return status;
     }
     fprintf(out, "],\"partsLeftOut\":%zu,\"files\":", page->parts - page->parts_written);
-    fm_status status = fm_source_files_write(out, &page->files, error);
+    status = fm_source_files_write(out, &page->files, error);
     putc('}', out);
     return status;
 }
 
 fm_status fm_report_write_data(FILE *out, const fm_report_options *options, const fm_profile *const *profiles,
-                               size_t count, const fm_cache *caches, size_t cache_count, fm_error *error)
+                               size_t count, const fm_cache *caches, size_t cache_count,
+                               const fm_page_extra *extra, fm_error *error)
 {
     page_data page = {
         .out = out, .caches = caches, .cache_count = cache_count, .files = {.options = options}};
-    fm_status status = write_page_data(&page, options, profiles, count, error);
+    fm_status status = write_page_data(&page, options, profiles, count, extra, error);
     fm_source_files_clear(&page.files);
     return status;
 }
 
 /* ======== report ======== */
 
+#ifndef FATHOM_HAS_REPORT
+const unsigned char fm_page_template[] = {0};
+#endif
+
 bool fm_report_available(void)
 {
-#ifdef FATHOM_HAS_REPORT
-    return true;
-#else
-    return false;
-#endif
+    return fm_page_template[0] != 0;
 }
-
-#ifdef FATHOM_HAS_REPORT
 
 enum {
     FM_TITLE_MOST = 300,
@@ -505,6 +506,7 @@ typedef struct page {
     size_t count;
     const fm_cache *caches;
     size_t cache_count;
+    const fm_page_extra *extra;
 } page;
 
 /* Whether a profile before this one has the same name: the same run at another granularity, say. */
@@ -543,13 +545,19 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
     }
     if (length == 4 && memcmp(name, "data", 4) == 0)
         return fm_report_write_data(out, of->options, of->profiles, of->count, of->caches, of->cache_count,
-                                    error);
+                                    of->extra, error);
     return fm_fail(error, FM_E_FORMAT, NULL, "the report's template asks for an unknown part '%.*s'",
                    (int)length, name);
 }
 
-static fm_status write_page(FILE *out, const page *of, fm_error *error)
+fm_status fm_report_write_whole(FILE *out, const fm_report_options *options,
+                                const fm_profile *const *profiles, size_t count, const fm_cache *caches,
+                                size_t cache_count, const fm_page_extra *extra, fm_error *error)
 {
+    if (!fm_report_available())
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                       "this build has no report page: it was built with FATHOM_REPORT=OFF");
+    const page of = {options, profiles, count, caches, cache_count, extra};
     const char *at = (const char *)fm_page_template;
     for (;;) {
         const char *mark = strstr(at, "@@");
@@ -559,18 +567,16 @@ static fm_status write_page(FILE *out, const page *of, fm_error *error)
             return FM_OK;
         }
         fwrite(at, 1, (size_t)(mark - at), out);
-        fm_status status = write_part(out, mark + 2, (size_t)(end - mark - 2), of, error);
+        fm_status status = write_part(out, mark + 2, (size_t)(end - mark - 2), &of, error);
         if (status) return status;
         at = end + 2;
     }
 }
-#endif
 
 fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options, size_t options_size,
                                      const fm_profile *const *profiles, size_t count, const fm_cache *caches,
                                      size_t cache_count, fm_error *error)
 {
-#ifdef FATHOM_HAS_REPORT
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a report needs at least one profile");
     fm_report_options with_title;
     fm_status status =
@@ -578,14 +584,7 @@ fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options
     if (status != FM_OK) return status;
     char title[FM_TITLE_MOST];
     if (!with_title.title) with_title.title = title_of(profiles, count, title);
-    page of = {&with_title, profiles, count, caches, cache_count};
-    return write_page(out, &of, error);
-#else
-    (void)out, (void)options, (void)options_size, (void)profiles, (void)count, (void)caches,
-        (void)cache_count;
-    return fm_fail(error, FM_E_UNSUPPORTED, NULL,
-                   "this build has no report page: it was built with FATHOM_REPORT=OFF");
-#endif
+    return fm_report_write_whole(out, &with_title, profiles, count, caches, cache_count, NULL, error);
 }
 
 fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles, size_t count,
