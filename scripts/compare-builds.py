@@ -294,7 +294,7 @@ def differences(old, new, path=""):
 def page_data(page):
     """What a page draws: its data, not its script."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    return without_moment(json.loads(found.group(1))) if found else "no data"
+    return without_moment(json.loads(found.group(1))) if found else {}
 
 
 def run(command, fathom, directory):

@@ -22,7 +22,7 @@ const lineRow = (of, row) => {
     element('span', {title: row.title}, cutMiddle(row.title, LONG_NAME));
   const text = row.file != null ? codeAt(row.file, row.line) : null;
   return tr(element('th', {scope: 'row', class: 'code'}, title), td('', row.misses), td('', row.share),
-    td('left', text ? element('code', {title: text.trim()}, text.trim()) : '', row.detail ? element('span', {class: 'dim', title: row.detail}, ' ' + cutMiddle(row.detail, LONG_NAME)) : '',
+    td('left', text ? element('code', {title: text.trim()}, text.trim()) : '', row.detail ? element('span', {class: 'dim', title: row.detail}, ' ' + cutMiddle(row.detail, 2 * LONG_NAME)) : '',
       sureNote(row.sure)));
 };
 
