@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One word has one meaning: an option that several verbs have, has the same letter everywhere, and those that the
-contract or the style guide fixes have the same text or the same default.
+contract or the style guide fixes have the same text or the same default. And where references are worked off, "some
+references" are a batch, a chunk or a range, as docs/ARCHITECTURE.md says, and nothing else.
 
   one-meaning.py PROGRAM VERB...
 
 Prints every difference; exit 1 when there is one.
 """
+import os
 import re
 import subprocess
 import sys
@@ -45,6 +47,20 @@ for name, uses in seen.items():
 for name, letter in (("json", "j"), ("granularity", "g"), ("quiet", "q"), ("output", "o")):
     if {use[1] for use in seen[name]} != {letter}:
         trouble.append(f"--{name} is not -{letter} everywhere")
+# Other words for some references, in code and comments; strings are for people, and may say "a piece of the trace".
+OTHER_WORDS = re.compile(r'"[^"\n]*"|(?<![A-Za-z])(stretch(?:es)?|bundles?|pieces?)(?![A-Za-z])', re.I)
+looked_at = 0
+for room in ("src/engine/exact", "src/engine/parallel", "src/analyzer", "src/cluster"):
+    for name in sorted(os.listdir(room)):
+        if not name.endswith((".c", ".h")):
+            continue
+        looked_at += 1
+        with open(f"{room}/{name}", encoding="utf-8") as source:
+            for number, line in enumerate(source, 1):
+                trouble += [f"{room}/{name}:{number}: {found[1]} is a batch, a chunk or a range (docs/ARCHITECTURE.md)"
+                            for found in OTHER_WORDS.finditer(line) if found[1]]
+if looked_at < 30:
+    trouble.append(f"only {looked_at} files with references found: has the layout changed?")
 if len(seen) < 30:
     trouble.append("hardly any options found: has the layout of --help changed?")
 print("\n".join(trouble))
