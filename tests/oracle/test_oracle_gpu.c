@@ -265,41 +265,29 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
     return wrong;
 }
 
-static bool check_recipe(const recipe *made)
+static const char *run_gpu(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                           char *text, size_t size)
 {
-    uint64_t *trace = recipe_trace(made);
-    engine_answers expected = engine_answers_make(made->length);
     recipe_random random = {made->seed ^ 4242};
     const feeding how = choose_feeding(made, &random);
-    fm_seen_limit = made->seen_limit;
-    const char *wrong = engine_expect(made, trace, &expected);
-    if (!wrong) wrong = compare(made, trace, &expected, &how, &random);
-    fm_seen_limit = FM_SEEN_LIMIT;
-    if (wrong) {
-        fprintf(stderr,
-                "%s; bins %s%s%s, %u cards, batch %zu, each %zu, stack %zu, card memory %" PRIu64 "\n", wrong,
-                fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
-                how.cards, how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
-        recipe_print(made);
-    }
-    engine_answers_free(&expected);
-    free(trace);
-    return !wrong;
+    snprintf(text, size, "bins %s%s%s, %u cards, batch %zu, each %zu, stack %zu, card memory %" PRIu64,
+             fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
+             how.cards, how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
+    return compare(made, trace, expected, &how, &random);
+}
+
+static bool check_recipe(const recipe *from)
+{
+    recipe made = *from;
+    made.times = true; /* the judge's */
+    return recipe_agrees(&made, run_gpu);
 }
 
 CASE_WITH(test_generated_traces, use_stand_in, NULL)
 {
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
-    const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20260101);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    const uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
-    uint64_t bad = 0;
-    for (uint64_t index = only == UINT64_MAX ? 0 : only;
-         index < (only == UINT64_MAX ? traces : only + 1) && bad < 5; index++) {
-        recipe made = recipe_make(seed, index);
-        made.times = true; /* the judge's */
-        bad += !check_recipe(&made);
-    }
+    const uint64_t bad = recipes_failing(check_recipe, 20260101, traces);
     fm_gpu_first_sizes = usual;
     assert_int_equal(bad, 0);
 }

@@ -137,7 +137,7 @@ static fm_status place_filled(draw_state *self, fm_error *error)
 
 /* ---- the crew's side ---- */
 
-static bool drawing_claim(void *context, fm_job *job)
+static bool drawing_claim(void *context, fm_crew_job *job)
 {
     draw_state *self = context;
     const fm_block_supply *supply = self->drawing->supply;
@@ -156,7 +156,7 @@ static bool drawing_claim(void *context, fm_job *job)
     return !self->dry;
 }
 
-static void drawing_run(void *context, fm_job job, unsigned worker)
+static void drawing_run(void *context, fm_crew_job job, unsigned worker)
 {
     draw_state *self = context;
     fm_error error;
@@ -171,7 +171,7 @@ static void drawing_run(void *context, fm_job job, unsigned worker)
     fm_crew_unlock(self->crew);
 }
 
-static void drawing_complete(void *context, fm_job job)
+static void drawing_complete(void *context, fm_crew_job job)
 {
     draw_state *self = context;
     if (job.kind == PLACE)
