@@ -9,20 +9,20 @@
 #include <string.h>
 
 /* (yes - no >= 0 ? yes : no) is the larger one, and so on. */
-static value extreme(front *f, const condition *c, const value *yes, const value *no)
+static value extreme(fm_front *f, const condition *c, const value *yes, const value *no)
 {
     value none = {.kind = VALUE_UNSET};
     if (!c || c->kind != CONDITION_NOT_NEGATIVE) return none;
-    const form *difference = form_subtract(f, yes->number, no->number);
+    const fm_form *difference = fm_form_subtract(f, yes->number, no->number);
     int64_t over;
-    if (form_is_number(form_subtract(f, c->form, difference), &over) && (over == 0 || over == -1))
-        return integer(form_extreme(f, ATOM_MAX, yes->number, no->number));
-    if (form_is_number(form_add(f, c->form, difference), &over) && (over == 0 || over == -1))
-        return integer(form_extreme(f, ATOM_MIN, yes->number, no->number));
+    if (fm_form_is_number(fm_form_subtract(f, c->form, difference), &over) && (over == 0 || over == -1))
+        return integer(fm_form_extremum(f, FM_ATOM_MAX, yes->number, no->number));
+    if (fm_form_is_number(fm_form_add(f, c->form, difference), &over) && (over == 0 || over == -1))
+        return integer(fm_form_extremum(f, FM_ATOM_MIN, yes->number, no->number));
     return none;
 }
 
-value merge_values(front *f, CXCursor where, const condition *c, const value *yes, const value *no)
+value merge_values(fm_front *f, CXCursor where, const condition *c, const value *yes, const value *no)
 {
     value none = {.kind = VALUE_UNSET};
     (void)where;
@@ -31,26 +31,27 @@ value merge_values(front *f, CXCursor where, const condition *c, const value *ye
     return none;
 }
 
-void merge_states(front *f, CXCursor where, const condition *c, const state *yes, const state *no)
+void merge_states(fm_front *f, CXCursor where, const condition *c, const state *yes, const state *no)
 {
-    for (variable *v = f->variables; v; v = v->next) {
-        if (untouched(yes, no, v) && untouched(yes, f->now, v)) continue;
+    for (variable *v = f->own->variables; v; v = v->next) {
+        if (untouched(yes, no, v) && untouched(yes, f->own->now, v)) continue;
         value left = value_in(yes, v), right = value_in(no, v);
         value one = merge_values(f, where, c, &left, &right);
         if (one.kind == VALUE_UNSET)
             one = left.kind == VALUE_LOCATION || right.kind == VALUE_LOCATION
                       ? left
-                      : data(text_of(f, "which differs behind the branches of line %u", line_of(f, where)));
+                      : data(fm_front_text(f, "which differs behind the branches of line %u",
+                                           line_of(f, where)));
         variable_set(f, v, one);
     }
 }
 
 /* How many statements of the list have to know a number or a pointer that differs; `next` or less: none. */
-static size_t needed_until(front *f, CXCursor where, const condition *c, const state *yes, const state *no,
+static size_t needed_until(fm_front *f, CXCursor where, const condition *c, const state *yes, const state *no,
                            const cursors *list, size_t next)
 {
     size_t last = 0;
-    for (variable *v = f->variables; list && v; v = v->next) {
+    for (variable *v = f->own->variables; list && v; v = v->next) {
         if (untouched(yes, no, v)) continue;
         value left = value_in(yes, v), right = value_in(no, v);
         if (left.kind != right.kind || (left.kind != VALUE_INTEGER && left.kind != VALUE_POINTER)) continue;
@@ -69,40 +70,41 @@ typedef struct branch {
     leaving leaves;
 } branch;
 
-/* Runs a branch (or, with a choice, the statement itself); f->now is the state before, and so afterwards. */
-static void run(front *f, branch *b, bool tail, const cursors *forked)
+/* Runs a branch (or, with a choice, the statement itself); f->own->now is the state before, and so
+ * afterwards. */
+static void run(fm_front *f, branch *b, bool tail, const cursors *forked)
 {
-    node_list *list = f->list;
-    state *before = f->now;
-    f->list = b->list;
-    f->now = state_copy(f, before);
-    if (f->loop) f->loop->guards++;
+    node_list *list = f->own->list;
+    state *before = f->own->now;
+    f->own->list = b->list;
+    f->own->now = state_copy(f, before);
+    if (f->own->loop) f->own->loop->guards++;
     size_t ignored = 0;
     if (forked)
         b->leaves = work_off_forked(f, b->statement, forked, &ignored, tail);
     else if (!clang_Cursor_isNull(b->statement))
         b->leaves = work_off_body(f, b->statement, tail);
-    if (f->loop) f->loop->guards--;
-    b->after = f->now;
-    f->now = before;
-    f->list = list;
+    if (f->own->loop) f->own->loop->guards--;
+    b->after = f->own->now;
+    f->own->now = before;
+    f->own->list = list;
 }
 
-static void run_rest(front *f, branch *b, const cursors *list, size_t next, bool tail)
+static void run_rest(fm_front *f, branch *b, const cursors *list, size_t next, bool tail)
 {
-    node_list *outer = f->list;
-    state *before = f->now;
-    f->list = b->list;
-    f->now = b->after;
-    if (f->loop) f->loop->guards++;
+    node_list *outer = f->own->list;
+    state *before = f->own->now;
+    f->own->list = b->list;
+    f->own->now = b->after;
+    if (f->own->loop) f->own->loop->guards++;
     b->leaves = work_off_list(f, list, next, tail);
-    if (f->loop) f->loop->guards--;
-    b->after = f->now;
-    f->now = before;
-    f->list = outer;
+    if (f->own->loop) f->own->loop->guards--;
+    b->after = f->own->now;
+    f->own->now = before;
+    f->own->list = outer;
 }
 
-static void run_rest_of_both(front *f, CXCursor where, branch *yes, branch *no, const cursors *list,
+static void run_rest_of_both(fm_front *f, CXCursor where, branch *yes, branch *no, const cursors *list,
                              size_t *next, size_t until, bool tail)
 {
     cursors part = {until, list->at};
@@ -113,7 +115,7 @@ static void run_rest_of_both(front *f, CXCursor where, branch *yes, branch *no, 
 }
 
 /* Both branches are worked off: joins them, with what is behind them where that is needed. */
-static leaving join(front *f, CXCursor where, condition *c, branch *yes, branch *no, const cursors *list,
+static leaving join(fm_front *f, CXCursor where, condition *c, branch *yes, branch *no, const cursors *list,
                     size_t *next, bool tail)
 {
     if (yes->leaves != no->leaves) {
@@ -125,15 +127,15 @@ static leaving join(front *f, CXCursor where, condition *c, branch *yes, branch 
         if (stays->leaves != LEAVES_NOT)
             refuse(f, where, "the branches leave in different ways: not expressible");
         if (kind == LEAVES_BREAK) {
-            if (f->loop->guards || f->loop->ends)
+            if (f->own->loop->guards || f->own->loop->ends)
                 refuse(f, where, "a break under several conditions is not expressible");
-            f->loop->ends = goes == yes ? c : condition_not(f, c);
+            f->own->loop->ends = goes == yes ? c : condition_not(f, c);
         }
         if (list && *next < list->count) run_rest(f, stays, list, *next, tail);
         if (list) *next = list->count;
         if (stays->leaves != LEAVES_NOT && stays->leaves != kind)
             refuse(f, where, "the statements behind leave in another way: not expressible");
-        if (kind == LEAVES_RETURN && f->frame->returns)
+        if (kind == LEAVES_RETURN && f->own->frame->returns)
             refuse(f, where, "a value is returned in several places under a condition: not expressible");
     } else if (yes->leaves == LEAVES_NOT) {
         size_t until = needed_until(f, where, c, yes->after, no->after, list, *next);
@@ -143,7 +145,7 @@ static leaving join(front *f, CXCursor where, condition *c, branch *yes, branch 
     return yes->leaves == no->leaves ? yes->leaves : LEAVES_NOT;
 }
 
-static leaving both_branches(front *f, CXCursor where, condition *c, CXCursor yes, CXCursor no,
+static leaving both_branches(fm_front *f, CXCursor where, condition *c, CXCursor yes, CXCursor no,
                              const cursors *list, size_t *next, bool tail)
 {
     node *made = node_new(f, NODE_IF, place_of(f, where));
@@ -154,35 +156,36 @@ static leaving both_branches(front *f, CXCursor where, condition *c, CXCursor ye
     run(f, &holds, inner, NULL);
     run(f, &fails, inner, NULL);
     leaving leaves = join(f, where, c, &holds, &fails, list, next, tail);
-    if (made->body.first || made->otherwise.first) node_append(f->list, made);
+    if (made->body.first || made->otherwise.first) node_append(f->own->list, made);
     return leaves;
 }
 
 /* ---- conditions that depend on data ---- */
 
-static leaving on_data(front *f, CXCursor where, const char *why, CXCursor yes, CXCursor no, bool tail)
+static leaving on_data(fm_front *f, CXCursor where, const char *why, CXCursor yes, CXCursor no, bool tail)
 {
-    const assumption *stated = assumed(f, ASSUME_IF, line_of(f, where), NULL);
+    const fm_assumption *stated = fm_assumptions_find(f, FM_ASSUME_IF, line_of(f, where), NULL);
     if (!stated)
         refuse(f, where,
                "the condition of 'if' depends on data: %s (--assume 'if at %u holds', 'fails' or 'both' says "
                "what happens)",
                why ? why : "", line_of(f, where));
     note(f, "assumed: %s", stated->text);
-    if (stated->branch == IF_HOLDS) return work_off_body(f, yes, tail);
-    if (stated->branch == IF_FAILS) return clang_Cursor_isNull(no) ? LEAVES_NOT : work_off_body(f, no, tail);
-    state *before = state_copy(f, f->now);
+    if (stated->outcome == FM_OUTCOME_HOLDS) return work_off_body(f, yes, tail);
+    if (stated->outcome == FM_OUTCOME_FAILS)
+        return clang_Cursor_isNull(no) ? LEAVES_NOT : work_off_body(f, no, tail);
+    state *before = state_copy(f, f->own->now);
     if (work_off_body(f, yes, false) != LEAVES_NOT)
         refuse(f, where, "a branch that leaves cannot be one of both");
-    state *after = f->now;
-    f->now = before;
+    state *after = f->own->now;
+    f->own->now = before;
     if (!clang_Cursor_isNull(no) && work_off_body(f, no, false) != LEAVES_NOT)
         refuse(f, where, "a branch that leaves cannot be one of both");
-    merge_states(f, where, NULL, after, state_copy(f, f->now));
+    merge_states(f, where, NULL, after, state_copy(f, f->own->now));
     return LEAVES_NOT;
 }
 
-leaving work_off_if(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
+leaving work_off_if(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
 {
     cursors all = children(f, statement);
     size_t at = 0;
@@ -203,21 +206,21 @@ leaving work_off_if(front *f, CXCursor statement, const cursors *list, size_t *n
 
 /* ---- forks ---- */
 
-static unsigned newest_atom(const form *from);
+static unsigned newest_atom(const fm_form *from);
 
-static unsigned newest(const atom *a)
+static unsigned newest(const fm_atom *a)
 {
-    if (a->kind == ATOM_LOOP || a->kind == ATOM_ENTRY) return a->number + 1;
+    if (a->kind == FM_ATOM_LOOP || a->kind == FM_ATOM_ENTRY) return a->number + 1;
     unsigned left = a->left ? newest_atom(a->left) : 0, right = a->right ? newest_atom(a->right) : 0;
     return left > right ? left : right;
 }
 
-static unsigned newest_atom(const form *from)
+static unsigned newest_atom(const fm_form *from)
 {
     unsigned most = 0;
     for (size_t i = 0; i < from->count; i++)
-        for (unsigned k = 0; k < from->terms[i].degree; k++) {
-            unsigned one = newest(from->terms[i].atoms[k]);
+        for (unsigned k = 0; k < from->terms[i].product->degree; k++) {
+            unsigned one = newest(from->terms[i].product->atoms[k]);
             if (one > most) most = one;
         }
     return most;
@@ -231,14 +234,14 @@ static unsigned newest_in(const condition *c)
     return left > right ? left : right;
 }
 
-void fork_at(front *f, CXCursor where, CXCursor cursor, condition *c)
+void fork_at(fm_front *f, CXCursor where, CXCursor cursor, condition *c)
 {
-    if (!f->fork_out || newest_in(c) > f->fork_atoms)
+    if (!f->own->fork_out || newest_in(c) > f->own->fork_atoms)
         refuse(f, where, "'%s' has two values here, and they are no minimum or maximum",
                source_text(f, where));
-    f->fork = cursor;
-    f->fork_condition = c;
-    longjmp(*f->fork_out, 1);
+    f->own->fork = cursor;
+    f->own->fork_condition = c;
+    longjmp(*f->own->fork_out, 1);
 }
 
 /* What is changed while a statement is worked off, so that it can begin anew. */
@@ -253,10 +256,10 @@ typedef struct bookmark {
     jmp_buf *fork_out;
 } bookmark;
 
-static leaving plain(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
+static leaving plain(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
 
 /* Is there a ?: in it, or in a function of the source that it calls? */
-static bool may_fork(front *f, CXCursor cursor, unsigned depth)
+static bool may_fork(fm_front *f, CXCursor cursor, unsigned depth)
 {
     enum CXCursorKind kind = clang_getCursorKind(cursor);
     if (kind == CXCursor_ConditionalOperator) return true;
@@ -273,72 +276,72 @@ static bool may_fork(front *f, CXCursor cursor, unsigned depth)
     return false;
 }
 
-leaving work_off_forked(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
+leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
 {
     jmp_buf out;
     if (!may_fork(f, statement, 0)) {
-        jmp_buf *outer = f->fork_out;
-        f->fork_out = NULL;
+        jmp_buf *outer = f->own->fork_out;
+        f->own->fork_out = NULL;
         leaving leaves = plain(f, statement, list, next, tail);
-        f->fork_out = outer;
+        f->own->fork_out = outer;
         return leaves;
     }
-    bookmark *kept = allocate(f, 1, sizeof *kept);
-    *kept = (bookmark){.now = f->now,
-                       .list_at = f->list,
-                       .list_end = f->list->end,
-                       .statement = f->statement,
-                       .loop = f->loop,
-                       .frame = f->frame,
-                       .choices = f->choices,
-                       .quiet = f->quiet,
-                       .nowhere = f->nowhere,
-                       .expression_depth = f->expression_depth,
-                       .fork_atoms = f->fork_atoms,
-                       .fork_out = f->fork_out};
-    if (f->loop) kept->loop_was = *f->loop;
-    state *before = state_copy(f, f->now);
+    bookmark *kept = fm_front_allocate(f, 1, sizeof *kept);
+    *kept = (bookmark){.now = f->own->now,
+                       .list_at = f->own->list,
+                       .list_end = f->own->list->end,
+                       .statement = f->own->statement,
+                       .loop = f->own->loop,
+                       .frame = f->own->frame,
+                       .choices = f->own->choices,
+                       .quiet = f->own->quiet,
+                       .nowhere = f->own->nowhere,
+                       .expression_depth = f->own->expression_depth,
+                       .fork_atoms = f->own->fork_atoms,
+                       .fork_out = f->own->fork_out};
+    if (f->own->loop) kept->loop_was = *f->own->loop;
+    state *before = state_copy(f, f->own->now);
     if (setjmp(out) == 0) {
-        f->fork_out = &out;
-        f->fork_atoms = f->atom_count;
+        f->own->fork_out = &out;
+        f->own->fork_atoms = f->atom_count;
         leaving leaves = plain(f, statement, list, next, tail);
-        f->fork_out = kept->fork_out;
-        f->fork_atoms = kept->fork_atoms;
+        f->own->fork_out = kept->fork_out;
+        f->own->fork_atoms = kept->fork_atoms;
         return leaves;
     }
     /* Once more, for each case of the condition. */
-    f->list = kept->list_at;
-    f->list->end = kept->list_end;
-    *f->list->end = NULL;
-    f->statement = kept->statement;
-    f->loop = kept->loop;
-    if (f->loop) *f->loop = kept->loop_was;
-    f->frame = kept->frame;
-    f->quiet = kept->quiet;
-    f->nowhere = kept->nowhere;
-    f->expression_depth = kept->expression_depth;
-    f->fork_out = kept->fork_out;
-    f->fork_atoms = kept->fork_atoms;
-    f->now = before;
+    f->own->list = kept->list_at;
+    f->own->list->end = kept->list_end;
+    *f->own->list->end = NULL;
+    f->own->statement = kept->statement;
+    f->own->loop = kept->loop;
+    if (f->own->loop) *f->own->loop = kept->loop_was;
+    f->own->frame = kept->frame;
+    f->own->quiet = kept->quiet;
+    f->own->nowhere = kept->nowhere;
+    f->own->expression_depth = kept->expression_depth;
+    f->own->fork_out = kept->fork_out;
+    f->own->fork_atoms = kept->fork_atoms;
+    f->own->now = before;
     node *made = node_new(f, NODE_IF, place_of(f, statement));
-    condition *c = made->condition = f->fork_condition;
-    choice *one = allocate(f, 2, sizeof *one);
-    one[0] = (choice){kept->choices, f->fork, c, true};
-    one[1] = (choice){kept->choices, f->fork, c, false};
+    condition *c = made->condition = f->own->fork_condition;
+    choice *one = fm_front_allocate(f, 2, sizeof *one);
+    one[0] = (choice){kept->choices, f->own->fork, c, true};
+    one[1] = (choice){kept->choices, f->own->fork, c, false};
     branch holds = {.statement = statement, .holds = true, .list = &made->body};
     branch fails = {.statement = statement, .list = &made->otherwise};
     cursors alone = {0};
-    f->choices = &one[0];
+    f->own->choices = &one[0];
     run(f, &holds, false, &alone);
-    f->choices = &one[1];
+    f->own->choices = &one[1];
     run(f, &fails, false, &alone);
-    f->choices = kept->choices;
+    f->own->choices = kept->choices;
     leaving leaves = join(f, statement, c, &holds, &fails, list, next, tail);
-    if (made->body.first || made->otherwise.first) node_append(f->list, made);
+    if (made->body.first || made->otherwise.first) node_append(f->own->list, made);
     return leaves;
 }
 
-static leaving plain(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
+static leaving plain(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
 {
     if (clang_getCursorKind(statement) == CXCursor_IfStmt) return work_off_if(f, statement, list, next, tail);
     return work_off(f, statement);

@@ -17,7 +17,7 @@ typedef struct argument {
     bool by_reference;
 } argument;
 
-static bool designates(front *f, CXCursor expression)
+static bool designates(fm_front *f, CXCursor expression)
 {
     enum CXCursorKind kind = clang_getCursorKind(bare(f, expression));
     return kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr ||
@@ -25,7 +25,7 @@ static bool designates(front *f, CXCursor expression)
            kind == CXCursor_CallExpr || kind == CXCursor_CXXThisExpr;
 }
 
-static argument argument_of(front *f, CXCursor cursor, CXType type)
+static argument argument_of(fm_front *f, CXCursor cursor, CXType type)
 {
     argument made = {.cursor = cursor};
     type_class class = classify(type);
@@ -42,7 +42,7 @@ static argument argument_of(front *f, CXCursor cursor, CXType type)
     return made;
 }
 
-static void bind(front *f, CXCursor declaration, const argument *a)
+static void bind(fm_front *f, CXCursor declaration, const argument *a)
 {
     variable *v = variable_of(f, declaration, declaration);
     value to = a->value;
@@ -81,7 +81,7 @@ static void bind(front *f, CXCursor declaration, const argument *a)
 }
 
 /* The expression of a function that only returns one; null cursor: it does more. */
-static CXCursor returned_only(front *f, CXCursor body)
+static CXCursor returned_only(fm_front *f, CXCursor body)
 {
     CXCursor only = only_child(f, body);
     if (clang_Cursor_isNull(only) || clang_getCursorKind(only) != CXCursor_ReturnStmt)
@@ -89,13 +89,13 @@ static CXCursor returned_only(front *f, CXCursor body)
     return only_child(f, only);
 }
 
-static void initialise_members(front *f, CXCursor constructor)
+static void initialise_members(fm_front *f, CXCursor constructor)
 {
     cursors all = children(f, constructor);
     for (size_t i = 0; i + 1 < all.count; i++) {
         if (clang_getCursorKind(all.at[i]) != CXCursor_MemberRef) continue;
         CXCursor field = clang_getCursorReferenced(all.at[i]), first = all.at[i + 1];
-        location at = member(f, all.at[i], &f->frame->self, field);
+        location at = member(f, all.at[i], &f->own->frame->self, field);
         const char *kind = standard_template(f, clang_getCursorType(field));
         if (classify(clang_getCursorType(field)) == TYPE_REFERENCE && at.variable) {
             declare_reference(f, at.variable, first);
@@ -110,16 +110,16 @@ static void initialise_members(front *f, CXCursor constructor)
     }
 }
 
-static frame *frame_of(front *f, CXCursor expression, CXCursor function, const location *self)
+static frame *frame_of(fm_front *f, CXCursor expression, CXCursor function, const location *self)
 {
-    frame *made = allocate(f, 1, sizeof *made);
-    made->parent = f->frame;
+    frame *made = fm_front_allocate(f, 1, sizeof *made);
+    made->parent = f->own->frame;
     made->function = function;
-    made->depth = f->frame->depth + 1;
-    for (const frame *outer = f->frame; outer; outer = outer->parent)
+    made->depth = f->own->frame->depth + 1;
+    for (const frame *outer = f->own->frame; outer; outer = outer->parent)
         if (same(clang_getCanonicalCursor(outer->function), clang_getCanonicalCursor(function)))
             refuse(f, expression, "'%s' calls itself: recursion is not expressible", spelling(f, function));
-    if (++f->call_count > MOST_CALLS)
+    if (++f->own->call_count > MOST_CALLS)
         give_up(f, FM_E_LIMIT, "more than %d calls would have to be inlined", MOST_CALLS);
     if (made->depth >= MOST_INLINE) refuse(f, expression, "calls are nested more than %d deep", MOST_INLINE);
     if (self) {
@@ -129,7 +129,7 @@ static frame *frame_of(front *f, CXCursor expression, CXCursor function, const l
     return made;
 }
 
-static value inlined(front *f, CXCursor expression, CXCursor function, const cursors *arguments,
+static value inlined(fm_front *f, CXCursor expression, CXCursor function, const cursors *arguments,
                      const location *self, location *reference)
 {
     CXCursor definition = clang_getCursorDefinition(function);
@@ -141,14 +141,14 @@ static value inlined(front *f, CXCursor expression, CXCursor function, const cur
     if (parameters < 0 || clang_isFunctionTypeVariadic(clang_getCursorType(definition)) ||
         (size_t)parameters < arguments->count)
         refuse(f, expression, "calls '%s' with any number of arguments", spelling(f, function));
-    argument *values = allocate(f, (size_t)parameters, sizeof *values);
+    argument *values = fm_front_allocate(f, (size_t)parameters, sizeof *values);
     for (size_t i = 0; i < arguments->count; i++)
         values[i] = argument_of(f, arguments->at[i],
                                 clang_getCursorType(clang_Cursor_getArgument(definition, (unsigned)i)));
     if (arguments->count < (size_t)parameters)
         refuse(f, expression, "calls '%s' with arguments that are not written", spelling(f, function));
-    frame *caller = f->frame;
-    f->frame = made;
+    frame *caller = f->own->frame;
+    f->own->frame = made;
     /* Numbers first: extents of arrays may use them. */
     for (unsigned turn = 0; turn < 2; turn++)
         for (int i = 0; i < parameters; i++) {
@@ -165,17 +165,17 @@ static value inlined(front *f, CXCursor expression, CXCursor function, const cur
             made->result = evaluate(f, only);
         made->returns = true;
     } else {
-        place where = f->statement ? f->statement->place : place_of(f, expression);
-        jmp_buf *fork = f->fork_out;
+        place where = f->own->statement ? f->own->statement->place : place_of(f, expression);
+        jmp_buf *fork = f->own->fork_out;
         statement_end(f);
-        f->fork_out = NULL;
+        f->own->fork_out = NULL;
         leaving leaves = work_off_body(f, body, true);
         if (leaves == LEAVES_BREAK || leaves == LEAVES_CONTINUE)
             refuse(f, expression, "leaves a loop of its caller");
-        f->fork_out = fork;
-        f->statement = node_new(f, NODE_STATEMENT, where);
+        f->own->fork_out = fork;
+        f->own->statement = node_new(f, NODE_STATEMENT, where);
     }
-    f->frame = caller;
+    f->own->frame = caller;
     if (made->returns && made->result.kind == VALUE_LOCATION && reference) *reference = made->result.at;
     if (!made->returns) made->result = data("which has no value");
     return made->result;
@@ -183,7 +183,7 @@ static value inlined(front *f, CXCursor expression, CXCursor function, const cur
 
 /* ---- allocated memory ---- */
 
-static CXCursor allocating_call(front *f, CXCursor expression)
+static CXCursor allocating_call(fm_front *f, CXCursor expression)
 {
     CXCursor at = bare(f, expression);
     while (clang_getCursorKind(at) == CXCursor_CStyleCastExpr ||
@@ -196,7 +196,7 @@ static CXCursor allocating_call(front *f, CXCursor expression)
     return at;
 }
 
-static bool allocates(front *f, CXCursor cursor, const char **name)
+static bool allocates(fm_front *f, CXCursor cursor, const char **name)
 {
     static const char *const names[] = {"malloc", "calloc", "aligned_alloc"};
     if (clang_getCursorKind(cursor) != CXCursor_CallExpr) return false;
@@ -206,78 +206,79 @@ static bool allocates(front *f, CXCursor cursor, const char **name)
     return false;
 }
 
-bool is_allocation(front *f, CXCursor expression)
+bool is_allocation(fm_front *f, CXCursor expression)
 {
     const char *name;
     CXCursor at = allocating_call(f, expression);
     return clang_getCursorKind(at) == CXCursor_CXXNewExpr || allocates(f, at, &name);
 }
 
-const form *try_number(front *f, CXCursor expression)
+const fm_form *try_number(fm_front *f, CXCursor expression)
 {
     jmp_buf out;
-    memcpy(&out, &f->out, sizeof out);
-    frame *at = f->frame;
-    unsigned quiet = f->quiet, nowhere = f->nowhere, depth = f->expression_depth;
-    const form *volatile made = NULL;
-    f->quiet++;
-    f->nowhere++;
-    jmp_buf *fork = f->fork_out;
-    f->fork_out = NULL;
-    if (setjmp(f->out) == 0) {
+    memcpy(&out, &f->own->out, sizeof out);
+    frame *at = f->own->frame;
+    unsigned quiet = f->own->quiet, nowhere = f->own->nowhere, depth = f->own->expression_depth;
+    const fm_form *volatile made = NULL;
+    f->own->quiet++;
+    f->own->nowhere++;
+    jmp_buf *fork = f->own->fork_out;
+    f->own->fork_out = NULL;
+    if (setjmp(f->own->out) == 0) {
         value v = evaluate(f, expression);
         if (v.kind == VALUE_INTEGER) made = v.number;
-    } else if (f->status != FM_E_NOMEM && f->status != FM_E_LIMIT) {
-        f->status = FM_OK;
+    } else if (f->own->status != FM_E_NOMEM && f->own->status != FM_E_LIMIT) {
+        f->own->status = FM_OK;
     }
-    memcpy(&f->out, &out, sizeof out);
-    f->fork_out = fork;
-    f->frame = at;
-    f->quiet = quiet;
-    f->nowhere = nowhere;
-    f->expression_depth = depth;
-    if (f->status != FM_OK) longjmp(f->out, 1);
+    memcpy(&f->own->out, &out, sizeof out);
+    f->own->fork_out = fork;
+    f->own->frame = at;
+    f->own->quiet = quiet;
+    f->own->nowhere = nowhere;
+    f->own->expression_depth = depth;
+    if (f->own->status != FM_OK) longjmp(f->own->out, 1);
     return made;
 }
 
 /* How many elements: of malloc(n * sizeof(double)), of new double[n]. NULL: not known. */
-static const form *allocated_elements(front *f, CXCursor at, uint64_t bytes)
+static const fm_form *allocated_elements(fm_front *f, CXCursor at, uint64_t bytes)
 {
     const char *name;
     if (!allocates(f, at, &name)) { /* new */
         cursors all = children(f, at);
         for (size_t i = 0; i < all.count; i++)
             if (clang_isExpression(clang_getCursorKind(all.at[i]))) return try_number(f, all.at[i]);
-        return form_number(f, 1);
+        return fm_form_number(f, 1);
     }
     bool zeroed = strcmp(name, "calloc") == 0;
-    const form *size =
+    const fm_form *size =
         try_number(f, clang_Cursor_getArgument(at, strcmp(name, "malloc") == 0 || zeroed ? 0 : 1));
-    const form *each = zeroed ? try_number(f, clang_Cursor_getArgument(at, 1)) : form_number(f, 1);
-    const form *all = size && each ? form_multiply(f, size, each) : NULL;
-    return all ? form_exact_quotient(f, all, (int64_t)bytes) : NULL;
+    const fm_form *each = zeroed ? try_number(f, clang_Cursor_getArgument(at, 1)) : fm_form_number(f, 1);
+    const fm_form *all = size && each ? fm_form_multiply(f, size, each) : NULL;
+    return all ? fm_form_exact_quotient(f, all, (int64_t)bytes) : NULL;
 }
 
-value allocation(front *f, CXCursor where, CXCursor expression, CXType pointer, const char *name)
+value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointer, const char *name)
 {
     CXCursor at = allocating_call(f, expression);
     shape behind = shape_behind(f, where, pointer, where), whole = behind;
-    const assumption *rows = assumed(f, ASSUME_MATRIX, 0, name);
+    const fm_assumption *rows = fm_assumptions_find(f, FM_ASSUME_MATRIX, 0, name);
     if (classify(behind.element) == TYPE_VOID) refuse(f, where, "what '%s' points to has no size", name);
     if (rows && classify(behind.element) == TYPE_POINTER) {
         CXType element = pointee(behind.element);
-        whole = (shape){.rank = 2, .extents = {rows->numbers[0], rows->numbers[1]}, .element = element};
-        behind = (shape){.rank = 1, .extents = {rows->numbers[1]}, .element = element};
+        whole =
+            (shape){.rank = 2, .extents = {rows->amounts[0].form, rows->amounts[1].form}, .element = element};
+        behind = (shape){.rank = 1, .extents = {rows->amounts[1].form}, .element = element};
         note(f, "the rows of %s follow each other in memory (%s)", name, rows->text);
     } else {
         if (behind.rank == MOST_RANK) refuse(f, where, "'%s' has too many dimensions", name);
-        const form *elements = allocated_elements(f, at, bytes_of(f, where, behind.element));
-        const form *inner = elements_of(f, &behind);
+        const fm_form *elements = allocated_elements(f, at, bytes_of(f, where, behind.element));
+        const fm_form *inner = elements_of(f, &behind);
         whole.rank++;
         for (unsigned i = 0; i < behind.rank; i++) whole.extents[i + 1] = behind.extents[i];
-        whole.extents[0] = elements && inner ? form_exact_term(f, elements, inner) : NULL;
+        whole.extents[0] = elements && inner ? fm_form_exact_term(f, elements, inner) : NULL;
     }
-    if (f->loop) note(f, "line %u: allocated in a loop, the same memory every time", line_of(f, where));
+    if (f->own->loop) note(f, "line %u: allocated in a loop, the same memory every time", line_of(f, where));
     array *made = array_new(f, where, name, &whole, false);
     return (value){.kind = VALUE_POINTER, .at = array_begin(f, made, &behind)};
 }
@@ -306,7 +307,7 @@ static bool is_mathematical(const char *name)
     return false;
 }
 
-bool mathematical(front *f, CXCursor expression, const char *name, value *result)
+bool mathematical(fm_front *f, CXCursor expression, const char *name, value *result)
 {
     if (!is_mathematical(name)) return false;
     int count = clang_Cursor_getNumArguments(expression);
@@ -321,7 +322,8 @@ bool mathematical(front *f, CXCursor expression, const char *name, value *result
     bool whole = classify(type) == TYPE_INTEGER;
     count_operation(f, type, 's');
     if (whole && count == 1 && result->kind == VALUE_INTEGER) /* abs(i - j) */
-        *result = integer(form_extreme(f, ATOM_MAX, result->number, form_scale(f, result->number, -1)));
+        *result =
+            integer(fm_form_extremum(f, FM_ATOM_MAX, result->number, fm_form_scale(f, result->number, -1)));
     else
         *result = data(whole && count == 1 ? result->why : "which a mathematical function computes");
     return true;
@@ -329,13 +331,13 @@ bool mathematical(front *f, CXCursor expression, const char *name, value *result
 
 /* ---- calls ---- */
 
-static bool builtin(front *f, CXCursor expression, const char *name, value *result)
+static bool builtin(fm_front *f, CXCursor expression, const char *name, value *result)
 {
     const char *why = NULL;
     if (strcmp(name, "__builtin_assume") == 0) { /* assert(n > 0) */
-        f->nowhere++;
+        f->own->nowhere++;
         condition *c = condition_from(f, clang_Cursor_getArgument(expression, 0), &why);
-        f->nowhere--;
+        f->own->nowhere--;
         if (c && !condition_varies(c) && c->kind != CONDITION_FALSE) assume_condition(f, c);
         *result = data(NULL);
         return true;
@@ -352,12 +354,12 @@ static bool builtin(front *f, CXCursor expression, const char *name, value *resu
 }
 
 /* The object of a method, and the arguments. */
-static bool object_of(front *f, CXCursor expression, CXCursor function, cursors *arguments, location *self)
+static bool object_of(fm_front *f, CXCursor expression, CXCursor function, cursors *arguments, location *self)
 {
     cursors all = children(f, expression);
     int count = clang_Cursor_getNumArguments(expression);
     enum CXCursorKind kind = clang_getCursorKind(function);
-    arguments->at = allocate(f, count > 0 ? (size_t)count : 0, sizeof *arguments->at);
+    arguments->at = fm_front_allocate(f, count > 0 ? (size_t)count : 0, sizeof *arguments->at);
     for (int i = 0; i < count; i++)
         arguments->at[arguments->count++] = clang_Cursor_getArgument(expression, (unsigned)i);
     if (kind != CXCursor_CXXMethod && kind != CXCursor_ConversionFunction) return false;
@@ -375,9 +377,9 @@ static bool object_of(front *f, CXCursor expression, CXCursor function, cursors 
     for (size_t i = 0; i < inner.count; i++)
         if (clang_isExpression(clang_getCursorKind(inner.at[i]))) base = inner.at[i];
     if (clang_Cursor_isNull(base)) {
-        if (!f->frame->has_self)
+        if (!f->own->frame->has_self)
             refuse(f, expression, "the object of '%s' is not known", source_text(f, expression));
-        *self = f->frame->self;
+        *self = f->own->frame->self;
     } else if (classify(clang_getCursorType(base)) == TYPE_POINTER) {
         value pointer = evaluate(f, base);
         *self = behind(f, base, &pointer);
@@ -387,7 +389,7 @@ static bool object_of(front *f, CXCursor expression, CXCursor function, cursors 
     return true;
 }
 
-value call(front *f, CXCursor expression, location *reference)
+value call(fm_front *f, CXCursor expression, location *reference)
 {
     CXCursor function = clang_getCursorReferenced(expression);
     value result = {0};
@@ -425,7 +427,7 @@ value call(front *f, CXCursor expression, location *reference)
     return inlined(f, expression, function, &arguments, method ? &self : NULL, reference);
 }
 
-void construct(front *f, CXCursor where, const location *object, CXCursor expression)
+void construct(fm_front *f, CXCursor where, const location *object, CXCursor expression)
 {
     CXCursor constructor = clang_getCursorReferenced(expression);
     cursors arguments = {0};
@@ -434,7 +436,7 @@ void construct(front *f, CXCursor where, const location *object, CXCursor expres
     bool written = !clang_Cursor_isNull(definition) && !clang_Cursor_isNull(body_of(f, definition));
     if (!written && count <= 0) return; /* nothing is said about its members */
     if (!written) refuse(f, where, "how '%s' begins is not understood", spelling(f, where));
-    arguments.at = allocate(f, (size_t)count, sizeof *arguments.at);
+    arguments.at = fm_front_allocate(f, (size_t)count, sizeof *arguments.at);
     for (int i = 0; i < count; i++)
         arguments.at[arguments.count++] = clang_Cursor_getArgument(expression, (unsigned)i);
     inlined(f, where, constructor, &arguments, object, NULL);

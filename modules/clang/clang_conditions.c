@@ -8,46 +8,48 @@
 
 #include <string.h>
 
-static condition *compare(front *f, const char *sign, const form *difference) /* left - right */
+static condition *compare(fm_front *f, const char *sign, const fm_form *difference) /* left - right */
 {
-    const form *one = form_number(f, 1);
+    const fm_form *one = fm_form_number(f, 1);
     if (strcmp(sign, ">=") == 0) return condition_of(f, CONDITION_NOT_NEGATIVE, difference);
     if (strcmp(sign, ">") == 0)
-        return condition_of(f, CONDITION_NOT_NEGATIVE, form_subtract(f, difference, one));
+        return condition_of(f, CONDITION_NOT_NEGATIVE, fm_form_subtract(f, difference, one));
     if (strcmp(sign, "<=") == 0)
-        return condition_of(f, CONDITION_NOT_NEGATIVE, form_scale(f, difference, -1));
+        return condition_of(f, CONDITION_NOT_NEGATIVE, fm_form_scale(f, difference, -1));
     if (strcmp(sign, "<") == 0)
-        return condition_of(f, CONDITION_NOT_NEGATIVE, form_subtract(f, form_scale(f, difference, -1), one));
+        return condition_of(f, CONDITION_NOT_NEGATIVE,
+                            fm_form_subtract(f, fm_form_scale(f, difference, -1), one));
     if (strcmp(sign, "==") == 0) return condition_of(f, CONDITION_ZERO, difference);
     return condition_of(f, CONDITION_NOT_ZERO, difference);
 }
 
 /* How many elements two pointers into one array are apart; NULL: not known. */
-static const form *apart(front *f, const location *left, const location *right)
+static const fm_form *apart(fm_front *f, const location *left, const location *right)
 {
-    const form *sum = form_number(f, 0), *stride = form_number(f, 1);
+    const fm_form *sum = fm_form_number(f, 0), *stride = fm_form_number(f, 1);
     if (!left->array || left->array != right->array || left->offset != right->offset) return NULL;
     for (unsigned d = left->array->rank; d-- > 0;) {
-        const form *far =
-            stride ? form_multiply(f, stride, form_subtract(f, left->subscripts[d], right->subscripts[d]))
-                   : NULL;
+        const fm_form *far =
+            stride
+                ? fm_form_multiply(f, stride, fm_form_subtract(f, left->subscripts[d], right->subscripts[d]))
+                : NULL;
         if (!far) return NULL;
-        sum = form_add(f, sum, far);
+        sum = fm_form_add(f, sum, far);
         if (d > 0)
-            stride = left->array->extents[d] ? form_multiply(f, stride, left->array->extents[d]) : NULL;
+            stride = left->array->extents[d] ? fm_form_multiply(f, stride, left->array->extents[d]) : NULL;
     }
     return sum;
 }
 
-static condition *comparison(front *f, CXCursor left, CXCursor right, const char *sign, const char **why)
+static condition *comparison(fm_front *f, CXCursor left, CXCursor right, const char *sign, const char **why)
 {
     operations before = operations_of(f) ? *operations_of(f) : (operations){0};
     value l = evaluate(f, left), r = evaluate(f, right);
     if (l.kind == VALUE_POINTER && r.kind == VALUE_POINTER) {
-        const form *distance = apart(f, &l.at, &r.at);
+        const fm_form *distance = apart(f, &l.at, &r.at);
         if (distance) return compare(f, sign, distance);
-        *why = text_of(f, "'%s' and '%s' are pointers that cannot be compared", source_text(f, left),
-                       source_text(f, right));
+        *why = fm_front_text(f, "'%s' and '%s' are pointers that cannot be compared", source_text(f, left),
+                             source_text(f, right));
         return NULL;
     }
     if (l.kind == VALUE_INTEGER && r.kind == VALUE_INTEGER) {
@@ -55,16 +57,16 @@ static condition *comparison(front *f, CXCursor left, CXCursor right, const char
         /* An unsigned number is never negative: n - 1 >= 0 goes on for ever. */
         int64_t number;
         if (is_unsigned(clang_getCursorType(left)) && strcmp(sign, ">=") == 0 &&
-            form_is_number(r.number, &number) && number == 0)
+            fm_form_is_number(r.number, &number) && number == 0)
             return condition_constant(f, true);
-        return compare(f, sign, form_subtract(f, l.number, r.number));
+        return compare(f, sign, fm_form_subtract(f, l.number, r.number));
     }
     CXType type = classify(clang_getCursorType(left)) == TYPE_FLOAT ? clang_getCursorType(left)
                                                                     : clang_getCursorType(right);
     count_operation(f, type, '+');
     const value *unknown = l.kind != VALUE_INTEGER ? &l : &r;
-    *why = text_of(f, "'%s'%s%s", source_text(f, unknown == &l ? left : right), unknown->why ? ", " : "",
-                   unknown->why ? unknown->why : "");
+    *why = fm_front_text(f, "'%s'%s%s", source_text(f, unknown == &l ? left : right),
+                         unknown->why ? ", " : "", unknown->why ? unknown->why : "");
     return NULL;
 }
 
@@ -73,7 +75,7 @@ static bool joins(const char *sign)
     return strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0;
 }
 
-condition *condition_from(front *f, CXCursor expression, const char **why)
+condition *condition_from(fm_front *f, CXCursor expression, const char **why)
 {
     enum CXCursorKind kind = clang_getCursorKind(expression);
     cursors all = children(f, expression);
@@ -100,38 +102,38 @@ condition *condition_from(front *f, CXCursor expression, const char **why)
         if (operations_of(f)) operations_of(f)->integers = before.integers;
         return condition_of(f, CONDITION_NOT_ZERO, v.number);
     }
-    *why = text_of(f, "'%s'%s%s", source_text(f, expression), v.why ? ", " : "", v.why ? v.why : "");
+    *why = fm_front_text(f, "'%s'%s%s", source_text(f, expression), v.why ? ", " : "", v.why ? v.why : "");
     return NULL;
 }
 
 /* ---- ?: ---- */
 
 /* A branch of ?:, aside: does it touch or compute anything? */
-static value aside(front *f, CXCursor branch, bool *busy)
+static value aside(fm_front *f, CXCursor branch, bool *busy)
 {
-    node *statement = f->statement, *tried = node_new(f, NODE_STATEMENT, place_of(f, branch));
-    f->statement = tried;
+    node *statement = f->own->statement, *tried = node_new(f, NODE_STATEMENT, place_of(f, branch));
+    f->own->statement = tried;
     value v = evaluate(f, branch);
     *busy |= tried->accesses || tried->operations.adds || tried->operations.multiplies ||
-             tried->operations.divides || tried->operations.specials || f->statement != tried;
-    f->statement = statement;
+             tried->operations.divides || tried->operations.specials || f->own->statement != tried;
+    f->own->statement = statement;
     return v;
 }
 
-static value choose(front *f, CXCursor expression, const cursors *all, condition *c)
+static value choose(fm_front *f, CXCursor expression, const cursors *all, condition *c)
 {
     bool busy = false;
-    for (const choice *made = f->choices; made; made = made->next)
+    for (const choice *made = f->own->choices; made; made = made->next)
         if (same(made->cursor, expression) && condition_equal(made->condition, c))
             return evaluate(f, all->at[made->holds ? 1 : 2]);
     if (c->kind == CONDITION_TRUE || c->kind == CONDITION_FALSE)
         return evaluate(f, all->at[c->kind == CONDITION_TRUE ? 1 : 2]);
-    state *now = f->now;
-    f->now = state_copy(f, now);
+    state *now = f->own->now;
+    f->own->now = state_copy(f, now);
     value yes = aside(f, all->at[1], &busy);
-    f->now = state_copy(f, now);
+    f->own->now = state_copy(f, now);
     value no = aside(f, all->at[2], &busy);
-    f->now = now;
+    f->own->now = now;
     if (!busy) {
         value one = merge_values(f, expression, c, &yes, &no);
         if (one.kind != VALUE_UNSET) return one;
@@ -141,22 +143,22 @@ static value choose(front *f, CXCursor expression, const cursors *all, condition
 }
 
 /* One note for all of them. */
-static void both_counted(front *f, unsigned line)
+static void both_counted(fm_front *f, unsigned line)
 {
     static const char start[] = "both sides of ?: are counted, as conditions depend on data: line";
-    text_list **end = &f->notes;
-    if (f->nowhere) return;
+    text_list **end = &f->own->notes;
+    if (f->own->nowhere) return;
     while (*end && strncmp((*end)->text, start, strlen(start)) != 0) end = &(*end)->next;
     if (!*end) {
-        *end = allocate(f, 1, sizeof **end);
+        *end = fm_front_allocate(f, 1, sizeof **end);
         (*end)->text = start;
     }
-    const char *last = strrchr((*end)->text, ' '), *here = text_of(f, " %u", line);
+    const char *last = strrchr((*end)->text, ' '), *here = fm_front_text(f, " %u", line);
     if (strcmp(last, here) != 0)
-        (*end)->text = text_of(f, "%s%s%s", (*end)->text, (*end)->text == start ? "" : ",", here);
+        (*end)->text = fm_front_text(f, "%s%s%s", (*end)->text, (*end)->text == start ? "" : ",", here);
 }
 
-value conditional(front *f, CXCursor expression)
+value conditional(fm_front *f, CXCursor expression)
 {
     const char *why = NULL;
     cursors all = children(f, expression);
@@ -165,7 +167,7 @@ value conditional(front *f, CXCursor expression)
         count_operation(f, clang_getCursorType(expression), '+');
         if (!c) return data(why);
         if (c->kind == CONDITION_TRUE || c->kind == CONDITION_FALSE)
-            return integer(form_number(f, c->kind == CONDITION_TRUE));
+            return integer(fm_form_number(f, c->kind == CONDITION_TRUE));
         return data("which is true or false");
     }
     if (all.count != 3) refuse(f, expression, "'%s' is not understood", source_text(f, expression));
@@ -174,5 +176,5 @@ value conditional(front *f, CXCursor expression)
     both_counted(f, line_of(f, expression));
     value yes = evaluate(f, all.at[1]), no = evaluate(f, all.at[2]);
     if (value_equal(f, &yes, &no)) return yes;
-    return data(text_of(f, "which depends on %s", why));
+    return data(fm_front_text(f, "which depends on %s", why));
 }

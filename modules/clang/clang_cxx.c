@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static bool in_std(front *f, CXCursor function)
+static bool in_std(fm_front *f, CXCursor function)
 {
     for (CXCursor parent = clang_getCursorSemanticParent(function); !clang_Cursor_isNull(parent);
          parent = clang_getCursorSemanticParent(parent)) {
@@ -18,17 +18,17 @@ static bool in_std(front *f, CXCursor function)
     return false;
 }
 
-static const form *size_of_contents(front *f, CXCursor where, const location *contents)
+static const fm_form *size_of_contents(fm_front *f, CXCursor where, const location *contents)
 {
     array *a = contents->array;
     if (!a || a->rank == 0) refuse(f, where, "the size of '%s' is not known", source_text(f, where));
     unsigned dimension = a->rank - 1 - contents->shape.rank - (a->units ? 1 : 0);
     if (dimension != 0) refuse(f, where, "the size of '%s' is not known", source_text(f, where));
-    if (!a->extents[0]) a->extents[0] = parameter(f, text_of(f, "%s.size", a->name));
+    if (!a->extents[0]) a->extents[0] = parameter(f, fm_front_text(f, "%s.size", a->name));
     return a->extents[0];
 }
 
-location container_contents(front *f, CXCursor where, const location *object)
+location container_contents(fm_front *f, CXCursor where, const location *object)
 {
     if (object->shape.rank > 0) { /* std::array, an array */
         location made = *object;
@@ -45,7 +45,7 @@ location container_contents(front *f, CXCursor where, const location *object)
     refuse(f, where, "what '%s' contains is not known", source_text(f, where));
 }
 
-static const form *count_of(front *f, CXCursor where, const location *object)
+static const fm_form *count_of(fm_front *f, CXCursor where, const location *object)
 {
     if (object->shape.rank > 0) {
         if (!object->shape.extents[0])
@@ -56,14 +56,14 @@ static const form *count_of(front *f, CXCursor where, const location *object)
     return size_of_contents(f, where, &contents);
 }
 
-void range_of(front *f, CXCursor range, location *first, const form **count)
+void range_of(fm_front *f, CXCursor range, location *first, const fm_form **count)
 {
     location object = locate(f, bare(f, range));
     *count = count_of(f, range, &object);
     *first = container_contents(f, range, &object);
 }
 
-void declare_container(front *f, CXCursor declaration, variable *v, const char *kind, CXCursor first)
+void declare_container(fm_front *f, CXCursor declaration, variable *v, const char *kind, CXCursor first)
 {
     if (strcmp(kind, "vector") != 0 && strcmp(kind, "valarray") != 0)
         refuse(f, declaration, "'%s' is a std::%s, which is not followed", v->name, kind);
@@ -90,14 +90,14 @@ void declare_container(front *f, CXCursor declaration, variable *v, const char *
         if (!clang_Cursor_isNull(size)) whole.extents[0] = try_number(f, size);
     }
     if (!v->memory) v->memory = array_new(f, declaration, v->name, &whole, false);
-    if (!v->memory->extents[0] && whole.extents[0] && !form_varies(whole.extents[0]))
+    if (!v->memory->extents[0] && whole.extents[0] && !fm_form_varies(whole.extents[0]))
         v->memory->extents[0] = whole.extents[0];
     variable_set(f, v, (value){.kind = VALUE_POINTER, .at = array_begin(f, v->memory, &element)});
 }
 
 /* ---- methods ---- */
 
-static location object_in(front *f, CXCursor expression, bool sign)
+static location object_in(fm_front *f, CXCursor expression, bool sign)
 {
     if (sign) return locate(f, bare(f, clang_Cursor_getArgument(expression, 0)));
     cursors all = children(f, expression), inner = children(f, bare(f, all.at[0]));
@@ -109,12 +109,12 @@ static location object_in(front *f, CXCursor expression, bool sign)
             }
             return locate(f, bare(f, inner.at[i - 1]));
         }
-    if (f->frame->has_self) /* a member of this object */
+    if (f->own->frame->has_self) /* a member of this object */
         refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     refuse(f, expression, "the object of '%s' is not known", source_text(f, expression));
 }
 
-static bool method(front *f, CXCursor expression, CXCursor function, value *result, location *reference)
+static bool method(fm_front *f, CXCursor expression, CXCursor function, value *result, location *reference)
 {
     const char *name = spelling(f, function), *class = spelling(f, clang_getCursorSemanticParent(function));
     if (strcmp(class, "vector") != 0 && strcmp(class, "array") != 0 && strcmp(class, "span") != 0 &&
@@ -123,8 +123,9 @@ static bool method(front *f, CXCursor expression, CXCursor function, value *resu
     bool sign = strcmp(name, "operator[]") == 0;
     if (sign || strcmp(name, "at") == 0) {
         location object = object_in(f, expression, sign);
-        const form *index = number_of(f, clang_Cursor_getArgument(expression, sign ? 1 : 0),
-                                      text_of(f, "the subscript of '%s'", source_text(f, expression)));
+        const fm_form *index =
+            number_of(f, clang_Cursor_getArgument(expression, sign ? 1 : 0),
+                      fm_front_text(f, "the subscript of '%s'", source_text(f, expression)));
         location first = container_contents(f, expression, &object);
         *reference = step(f, expression, &first, index);
         return true;
@@ -141,7 +142,7 @@ static bool method(front *f, CXCursor expression, CXCursor function, value *resu
         location first = container_contents(f, expression, &object);
         if (back)
             first = step(f, expression, &first,
-                         form_subtract(f, count_of(f, expression, &object), form_number(f, 1)));
+                         fm_form_subtract(f, count_of(f, expression, &object), fm_form_number(f, 1)));
         if (begin)
             *result = pointer_to(&first);
         else
@@ -153,14 +154,14 @@ static bool method(front *f, CXCursor expression, CXCursor function, value *resu
 
 /* ---- functions ---- */
 
-static bool smaller_or_larger(front *f, CXCursor expression, const char *name, value *result)
+static bool smaller_or_larger(fm_front *f, CXCursor expression, const char *name, value *result)
 {
     bool least = strcmp(name, "min") == 0;
     if ((!least && strcmp(name, "max") != 0) || clang_Cursor_getNumArguments(expression) != 2) return false;
     CXCursor left = clang_Cursor_getArgument(expression, 0), right = clang_Cursor_getArgument(expression, 1);
     value l = evaluate(f, left), r = evaluate(f, right);
     if (l.kind == VALUE_INTEGER && r.kind == VALUE_INTEGER) {
-        *result = integer(form_extreme(f, least ? ATOM_MIN : ATOM_MAX, l.number, r.number));
+        *result = integer(fm_form_extremum(f, least ? FM_ATOM_MIN : FM_ATOM_MAX, l.number, r.number));
         return true;
     }
     count_operation(f, clang_getCursorType(left), '+');
@@ -168,7 +169,7 @@ static bool smaller_or_larger(front *f, CXCursor expression, const char *name, v
     return true;
 }
 
-static bool exchange(front *f, CXCursor expression, value *result)
+static bool exchange(fm_front *f, CXCursor expression, value *result)
 {
     location left = locate(f, bare(f, clang_Cursor_getArgument(expression, 0)));
     location right = locate(f, bare(f, clang_Cursor_getArgument(expression, 1)));
@@ -188,7 +189,7 @@ static bool exchange(front *f, CXCursor expression, value *result)
     return true;
 }
 
-bool standard_call(front *f, CXCursor expression, CXCursor function, value *result, location *reference)
+bool standard_call(fm_front *f, CXCursor expression, CXCursor function, value *result, location *reference)
 {
     const char *name = spelling(f, function);
     if (!in_std(f, function)) return false;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-void count_operation(front *f, CXType type, char operation)
+void count_operation(fm_front *f, CXType type, char operation)
 {
     operations *o = operations_of(f);
     if (!o) return;
@@ -20,7 +20,7 @@ void count_operation(front *f, CXType type, char operation)
                              : &o->adds) += 1;
         break;
     case TYPE_INTEGER:
-        if (!f->quiet) o->integers++;
+        if (!f->own->quiet) o->integers++;
         break;
     default:
         break;
@@ -28,7 +28,7 @@ void count_operation(front *f, CXType type, char operation)
 }
 
 /* left * right, left / right; complex ones by their parts, as docs/STATIC.md says. */
-static void count_product(front *f, bool divide, bool left, bool right)
+static void count_product(fm_front *f, bool divide, bool left, bool right)
 {
     operations *o = operations_of(f);
     if (!o) return;
@@ -44,18 +44,18 @@ static void count_product(front *f, bool divide, bool left, bool right)
     }
 }
 
-const form *form_of_value(front *f, CXCursor where, const value *v, const char *what)
+const fm_form *form_of_value(fm_front *f, CXCursor where, const value *v, const char *what)
 {
     if (v->kind == VALUE_INTEGER) return v->number;
     refuse(f, where, "%s depends on data: '%s'%s%s", what, source_text(f, where), v->why ? ", " : "",
            v->why ? v->why : "");
 }
 
-const form *number_of(front *f, CXCursor expression, const char *what)
+const fm_form *number_of(fm_front *f, CXCursor expression, const char *what)
 {
-    f->quiet++;
+    f->own->quiet++;
     value v = evaluate(f, expression);
-    f->quiet--;
+    f->own->quiet--;
     return form_of_value(f, expression, &v, what);
 }
 
@@ -66,37 +66,37 @@ static int64_t power_of_two(int64_t exponent)
     return exponent >= 0 && exponent < 62 ? (int64_t)1 << exponent : 0;
 }
 
-static value shifted(front *f, const value *left, const value *right, bool up)
+static value shifted(fm_front *f, const value *left, const value *right, bool up)
 {
     int64_t exponent;
-    if (!form_is_number(right->number, &exponent) || !power_of_two(exponent))
+    if (!fm_form_is_number(right->number, &exponent) || !power_of_two(exponent))
         return data("which shifts by something that is not a number");
-    if (up) return integer(form_scale(f, left->number, power_of_two(exponent)));
-    return integer(form_divide(f, ATOM_FLOOR, left->number, form_number(f, power_of_two(exponent))));
+    if (up) return integer(fm_form_scale(f, left->number, power_of_two(exponent)));
+    return integer(fm_form_divide(f, FM_ATOM_FLOOR, left->number, fm_form_number(f, power_of_two(exponent))));
 }
 
-static value combined(front *f, char operation, const value *left, const value *right)
+static value combined(fm_front *f, char operation, const value *left, const value *right)
 {
     int64_t number;
     switch (operation) {
     case '+':
-        return integer(form_add(f, left->number, right->number));
+        return integer(fm_form_add(f, left->number, right->number));
     case '-':
-        return integer(form_subtract(f, left->number, right->number));
+        return integer(fm_form_subtract(f, left->number, right->number));
     case '*':
-        return integer(form_multiply(f, left->number, right->number));
+        return integer(fm_form_multiply(f, left->number, right->number));
     case '/':
-        return integer(form_divide(f, ATOM_QUOTIENT, left->number, right->number));
+        return integer(fm_form_divide(f, FM_ATOM_QUOTIENT, left->number, right->number));
     case '%':
-        return integer(form_divide(f, ATOM_REMAINDER, left->number, right->number));
+        return integer(fm_form_divide(f, FM_ATOM_REMAINDER, left->number, right->number));
     case '<':
         return shifted(f, left, right, true);
     case '>':
         return shifted(f, left, right, false);
     case '&':
-        if (form_is_number(right->number, &number) && number > 0 && (number & (number + 1)) == 0 &&
+        if (fm_form_is_number(right->number, &number) && number > 0 && (number & (number + 1)) == 0 &&
             number < INT64_MAX)
-            return integer(form_divide(f, ATOM_MODULO, left->number, form_number(f, number + 1)));
+            return integer(fm_form_divide(f, FM_ATOM_MODULO, left->number, fm_form_number(f, number + 1)));
         break;
     default:
         break;
@@ -105,19 +105,19 @@ static value combined(front *f, char operation, const value *left, const value *
 }
 
 /* pointer + number, pointer - number, pointer - pointer */
-static value pointer_arithmetic(front *f, CXCursor where, char operation, const value *left,
+static value pointer_arithmetic(fm_front *f, CXCursor where, char operation, const value *left,
                                 const value *right)
 {
     const value *pointer = left->kind == VALUE_POINTER ? left : right,
                 *number = pointer == left ? right : left;
     if (number->kind == VALUE_INTEGER && (operation == '+' || (operation == '-' && pointer == left))) {
-        const form *distance = operation == '-' ? form_scale(f, number->number, -1) : number->number;
+        const fm_form *distance = operation == '-' ? fm_form_scale(f, number->number, -1) : number->number;
         location at = step(f, where, &pointer->at, distance);
         return pointer_to(&at);
     }
     if (operation == '-' && number->kind == VALUE_POINTER && left->at.array &&
         left->at.array == right->at.array && left->at.array->rank == 1)
-        return integer(form_subtract(f, left->at.subscripts[0], right->at.subscripts[0]));
+        return integer(fm_form_subtract(f, left->at.subscripts[0], right->at.subscripts[0]));
     return data("which is a pointer that cannot be followed");
 }
 
@@ -125,12 +125,12 @@ static value pointer_arithmetic(front *f, CXCursor where, char operation, const 
 static bool is_constant(const value *of)
 {
     int64_t number;
-    return of->kind == VALUE_INTEGER ? form_is_number(of->number, &number)
+    return of->kind == VALUE_INTEGER ? fm_form_is_number(of->number, &number)
                                      : of->kind == VALUE_DATA && of->constant;
 }
 
 /* one, other: the operands in the source, whose types count for complex numbers. */
-static value arithmetic(front *f, CXCursor where, CXType type, char operation, CXCursor one,
+static value arithmetic(fm_front *f, CXCursor where, CXType type, char operation, CXCursor one,
                         const value *left, CXCursor other, const value *right)
 {
     if (left->kind == VALUE_POINTER || right->kind == VALUE_POINTER)
@@ -158,7 +158,7 @@ bool is_comparison(const char *sign)
            strcmp(sign, ">=") == 0 || strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0;
 }
 
-static value assign(front *f, CXCursor expression, CXCursor left, CXCursor right)
+static value assign(fm_front *f, CXCursor expression, CXCursor left, CXCursor right)
 {
     /* p = malloc(…) makes an array with the variable's name. */
     if (is_allocation(f, right)) {
@@ -183,7 +183,7 @@ static value assign(front *f, CXCursor expression, CXCursor left, CXCursor right
     return at.variable ? variable_value(f, at.variable) : data(to.why);
 }
 
-static value compound(front *f, CXCursor expression)
+static value compound(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     const char *sign = all.count == 2 ? operator_between(f, all.at[0], all.at[1]) : "";
@@ -195,9 +195,9 @@ static value compound(front *f, CXCursor expression)
     operations before = operations_of(f) ? *operations_of(f) : (operations){0};
     bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
     value left = load(f, all.at[0], &at);
-    f->quiet += address;
+    f->own->quiet += address;
     value right = evaluate(f, all.at[1]);
-    f->quiet -= address;
+    f->own->quiet -= address;
     /* int += double computes in double */
     CXType type = clang_getCursorType(expression);
     if (classify(clang_getCursorType(all.at[1])) == TYPE_FLOAT && !is_complex(type))
@@ -209,13 +209,13 @@ static value compound(front *f, CXCursor expression)
     return at.variable ? variable_value(f, at.variable) : data(to.why);
 }
 
-static value binary(front *f, CXCursor expression)
+static value binary(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     int64_t number;
     const char *sign = all.count == 2 ? operator_between(f, all.at[0], all.at[1]) : "";
     if (sign[0] == '\0') {
-        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        if (constant_of(expression, &number)) return integer(fm_form_number(f, number));
         refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
                source_text(f, expression));
     }
@@ -227,20 +227,20 @@ static value binary(front *f, CXCursor expression)
     if (is_comparison(sign) || strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0)
         return conditional(f, expression);
     bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
-    f->quiet += address;
+    f->own->quiet += address;
     value left = evaluate(f, all.at[0]), right = evaluate(f, all.at[1]);
-    f->quiet -= address;
+    f->own->quiet -= address;
     return arithmetic(f, expression, clang_getCursorType(expression), sign[0], all.at[0], &left, all.at[1],
                       &right);
 }
 
 /* ---- one operand ---- */
 
-static value counted(front *f, CXCursor expression, CXCursor operand, bool up, bool before)
+static value counted(fm_front *f, CXCursor expression, CXCursor operand, bool up, bool before)
 {
     location at = locate(f, operand);
     operations kept = operations_of(f) ? *operations_of(f) : (operations){0};
-    value old = load(f, operand, &at), one = integer(form_number(f, 1));
+    value old = load(f, operand, &at), one = integer(fm_form_number(f, 1));
     value new =
         arithmetic(f, expression, clang_getCursorType(operand), up ? '+' : '-', operand, &old, operand, &one);
     if (at.variable && new.kind == VALUE_INTEGER && operations_of(f))
@@ -249,13 +249,13 @@ static value counted(front *f, CXCursor expression, CXCursor operand, bool up, b
     return before ? new : old;
 }
 
-static value address_of(front *f, CXCursor operand)
+static value address_of(fm_front *f, CXCursor operand)
 {
     location at = locate(f, operand);
     return pointer_to(&at);
 }
 
-static value unary(front *f, CXCursor expression)
+static value unary(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     int64_t number;
@@ -283,17 +283,17 @@ static value unary(front *f, CXCursor expression)
         if (!is_constant(&of)) count_operation(f, clang_getCursorType(expression), '+');
         if (of.kind != VALUE_INTEGER || classify(clang_getCursorType(expression)) != TYPE_INTEGER)
             return (value){.kind = VALUE_DATA, .why = of.why, .constant = of.constant};
-        const form *minus = form_scale(f, of.number, -1);
-        return integer(sign[0] == '-' ? minus : form_subtract(f, minus, form_number(f, 1)));
+        const fm_form *minus = fm_form_scale(f, of.number, -1);
+        return integer(sign[0] == '-' ? minus : fm_form_subtract(f, minus, fm_form_number(f, 1)));
     }
-    if (constant_of(expression, &number)) return integer(form_number(f, number));
+    if (constant_of(expression, &number)) return integer(fm_form_number(f, number));
     refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
            source_text(f, expression));
 }
 
 /* ---- conversions ---- */
 
-static value converted(front *f, CXCursor expression, CXType type, value of)
+static value converted(fm_front *f, CXCursor expression, CXType type, value of)
 {
     switch (classify(type)) {
     case TYPE_FLOAT:
@@ -302,8 +302,8 @@ static value converted(front *f, CXCursor expression, CXType type, value of)
     case TYPE_INTEGER:
         if (clang_getCanonicalType(type).kind == CXType_Bool && of.kind == VALUE_INTEGER) {
             int64_t number;
-            return form_is_number(of.number, &number) ? integer(form_number(f, number != 0))
-                                                      : data("which is true or false");
+            return fm_form_is_number(of.number, &number) ? integer(fm_form_number(f, number != 0))
+                                                         : data("which is true or false");
         }
         return of.kind == VALUE_POINTER ? data("which is a pointer made a number") : of;
     case TYPE_POINTER:
@@ -321,7 +321,7 @@ static value converted(front *f, CXCursor expression, CXType type, value of)
     }
 }
 
-static value cast(front *f, CXCursor expression)
+static value cast(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     CXCursor operand = clang_getNullCursor();
@@ -334,7 +334,7 @@ static value cast(front *f, CXCursor expression)
 }
 
 /* What the compiler adds without showing it: conversions, mostly. */
-static value unexposed(front *f, CXCursor expression)
+static value unexposed(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     CXCursor operand = clang_getNullCursor();
@@ -346,7 +346,7 @@ static value unexposed(front *f, CXCursor expression)
             operands++;
         }
     if (operands != 1) {
-        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        if (constant_of(expression, &number)) return integer(fm_form_number(f, number));
         refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     }
     source_file *file, *other;
@@ -355,7 +355,7 @@ static value unexposed(front *f, CXCursor expression)
         (file != other || begin != first || end != last) &&
         classify(clang_getCursorType(expression)) != TYPE_VOID) {
         /* More than its operand: not a mere conversion. */
-        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        if (constant_of(expression, &number)) return integer(fm_form_number(f, number));
         if (begin > first || end < last)
             refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     }
@@ -366,12 +366,12 @@ static value unexposed(front *f, CXCursor expression)
     return converted(f, expression, type, of);
 }
 
-static value reference(front *f, CXCursor expression)
+static value reference(fm_front *f, CXCursor expression)
 {
     CXCursor declaration = clang_getCursorReferenced(expression);
     cursors all = children(f, expression);
     if (clang_getCursorKind(declaration) == CXCursor_EnumConstantDecl)
-        return integer(form_number(f, clang_getEnumConstantDeclValue(declaration)));
+        return integer(fm_form_number(f, clang_getEnumConstantDeclValue(declaration)));
     for (size_t i = 0; i < all.count; i++) /* a template's parameter, replaced */
         if (clang_isExpression(clang_getCursorKind(all.at[i]))) return evaluate(f, all.at[i]);
     if (clang_getCursorKind(declaration) == CXCursor_NonTypeTemplateParameter)
@@ -381,7 +381,7 @@ static value reference(front *f, CXCursor expression)
 }
 
 /* ({ int a = x, b = y; a > b ? a : b; }): variables of its own, and what it is worth. */
-static value statement_value(front *f, CXCursor expression)
+static value statement_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, only_child(f, expression));
     for (size_t i = 0; i < all.count; i++) {
@@ -395,7 +395,7 @@ static value statement_value(front *f, CXCursor expression)
     refuse(f, expression, "a statement inside an expression is not followed");
 }
 
-static value evaluate_one(front *f, CXCursor expression)
+static value evaluate_one(fm_front *f, CXCursor expression)
 {
     int64_t number;
     location at;
@@ -405,7 +405,7 @@ static value evaluate_one(front *f, CXCursor expression)
     case CXCursor_CXXBoolLiteralExpr:
     case CXCursor_UnaryExpr: /* sizeof, alignof */
     case CXCursor_SizeOfPackExpr:
-        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        if (constant_of(expression, &number)) return integer(fm_form_number(f, number));
         refuse(f, expression, "the value of '%s' is not known", source_text(f, expression));
     case CXCursor_FloatingLiteral:
         return (value){.kind = VALUE_DATA, .why = "which is a floating-point number", .constant = true};
@@ -454,21 +454,21 @@ static value evaluate_one(front *f, CXCursor expression)
     case CXCursor_InitListExpr: {
         cursors all = children(f, expression);
         if (all.count == 1) return evaluate(f, all.at[0]); /* double x{1.0} */
-        if (all.count == 0) return integer(form_number(f, 0));
+        if (all.count == 0) return integer(fm_form_number(f, 0));
         refuse(f, expression, "a list of values is not understood here");
     }
     default:
-        if (constant_of(expression, &number)) return integer(form_number(f, number));
+        if (constant_of(expression, &number)) return integer(fm_form_number(f, number));
         refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     }
 }
 
-value evaluate(front *f, CXCursor expression)
+value evaluate(fm_front *f, CXCursor expression)
 {
-    if (f->expression_depth == MOST_NESTED)
+    if (f->own->expression_depth == MOST_NESTED)
         refuse(f, expression, "an expression has more than %d others inside each other", MOST_NESTED);
-    f->expression_depth++;
+    f->own->expression_depth++;
     value result = evaluate_one(f, expression);
-    f->expression_depth--;
+    f->own->expression_depth--;
     return result;
 }

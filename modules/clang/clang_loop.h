@@ -13,10 +13,10 @@ typedef struct loop_parts {
 /* A variable that an iteration changes. */
 typedef struct entry {
     variable *variable;
-    value before;       /* the loop */
-    atom *unknown;      /* at the beginning of an iteration; of a pointer: steps since the loop began */
-    const form *first;  /* of that: in the first iteration */
-    const form *amount; /* that it changes by; NULL: not the same every time */
+    value before;          /* the loop */
+    fm_atom *unknown;      /* at the beginning of an iteration; of a pointer: steps since the loop began */
+    const fm_form *first;  /* of that: in the first iteration */
+    const fm_form *amount; /* that it changes by; NULL: not the same every time */
 } entry;
 
 typedef struct entries {
@@ -32,16 +32,16 @@ typedef struct beginning {
     node **end;
 } beginning;
 
-entries loop_enter(front *f, const loop_parts *p, const variable_set_of *set);
-beginning loop_begin(front *f, const loop_parts *p);
-void loop_reset(front *f, const beginning *b); /* everything as before the iteration */
+entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set);
+beginning loop_begin(fm_front *f, const loop_parts *p);
+void loop_reset(fm_front *f, const beginning *b); /* everything as before the iteration */
 /*
  * Variables that were changed though the text did not show it: those that were seen for the first time
  * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
  */
-bool loop_begin_again(front *f, beginning *b);
+bool loop_begin_again(fm_front *f, beginning *b);
 /* What each variable changes by. Amounts may use others that do not change at all. */
-void loop_find_amounts(front *f, const loop_parts *p, entries *all);
+void loop_find_amounts(fm_front *f, const loop_parts *p, entries *all);
 
 /* Pointers that change places in every iteration: two and two of them; count 0: none. clang_swaps.c */
 typedef struct swaps {
@@ -50,11 +50,11 @@ typedef struct swaps {
     value *values;     /* before the loop */
     variable *counter; /* changes by 1 in every iteration */
 } swaps;
-swaps loop_find_swaps(front *f, const loop_parts *p, entries *all);
+swaps loop_find_swaps(fm_front *f, const loop_parts *p, entries *all);
 void swaps_leave_out(const swaps *of, variable_set_of *set);
-void swaps_set(front *f, const swaps *of, unsigned side);
-condition *swaps_condition(front *f, const swaps *of, const entries *all);
-void swaps_merge(front *f, const loop_parts *p, const swaps *of, const entries *all, const state *even,
+void swaps_set(fm_front *f, const swaps *of, unsigned side);
+condition *swaps_condition(fm_front *f, const swaps *of, const entries *all);
+void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all, const state *even,
                  state *odd);
 
 #endif

@@ -13,14 +13,15 @@
 
 /* ---- the variable that the loop is written with ---- */
 
-static bool list_mentions(const node_list *list, const atom *a)
+static bool list_mentions(const node_list *list, const fm_atom *a)
 {
     for (const node *n = list->first; n; n = n->next) {
-        if ((n->first && form_mentions(n->first, a)) || (n->last && form_mentions(n->last, a))) return true;
+        if ((n->first && fm_form_mentions(n->first, a)) || (n->last && fm_form_mentions(n->last, a)))
+            return true;
         if (n->condition && condition_mentions(n->condition, a)) return true;
         for (const touch *x = n->accesses; x; x = x->next)
             for (unsigned i = 0; i < x->array->rank; i++)
-                if (form_mentions(x->subscripts[i], a)) return true;
+                if (fm_form_mentions(x->subscripts[i], a)) return true;
         if (list_mentions(&n->body, a) || list_mentions(&n->otherwise, a)) return true;
     }
     return false;
@@ -34,13 +35,13 @@ static const entry *main_variable(const entries *all, const condition *goes_on, 
         int64_t amount, other;
         if (e->before.kind != VALUE_INTEGER || !e->amount || !condition_mentions(goes_on, e->unknown))
             continue;
-        if (!form_is_number(e->amount, &amount) || amount == 0) continue;
+        if (!fm_form_is_number(e->amount, &amount) || amount == 0) continue;
         bool fits = true;
         for (size_t k = 0; k < all->count && amount != 1 && amount != -1; k++) {
             const entry *o = &all->at[k];
             if (o == e || !o->amount) continue;
             if (!list_mentions(&loop->body, o->unknown) && !condition_mentions(goes_on, o->unknown)) continue;
-            fits &= form_is_number(o->amount, &other) && other % amount == 0;
+            fits &= fm_form_is_number(o->amount, &other) && other % amount == 0;
         }
         if (fits) return e;
     }
@@ -48,16 +49,16 @@ static const entry *main_variable(const entries *all, const condition *goes_on, 
 }
 
 typedef struct counter { /* how iterations are counted */
-    atom *variable;
-    const form *first;
+    fm_atom *variable;
+    const fm_form *first;
     int64_t step;
 } counter;
 
 /* The values of all variables in the iteration with this variable. */
-static replacement *replacements_of(front *f, const entries *all, const entry *chosen, const counter *c)
+static fm_replacement *replacements_of(fm_front *f, const entries *all, const entry *chosen, const counter *c)
 {
-    replacement *made = allocate(f, all->count, sizeof *made);
-    const form *counted = form_atom(f, c->variable);
+    fm_replacement *made = fm_front_allocate(f, all->count, sizeof *made);
+    const fm_form *counted = fm_form_atom(f, c->variable);
     for (size_t i = 0; i < all->count; i++) {
         const entry *e = &all->at[i];
         made[i].atom = e->unknown;
@@ -66,43 +67,45 @@ static replacement *replacements_of(front *f, const entries *all, const entry *c
             made[i].form = counted;
             continue;
         }
-        const form *way = form_subtract(f, counted, c->first),
-                   *exact = form_exact_quotient(f, e->amount, c->step);
-        const form *far = exact ? form_multiply(f, exact, way)
-                          : c->step == 1 || c->step == -1
-                              ? form_multiply(f, e->amount, form_scale(f, way, c->step))
-                              : NULL;
-        if (far) made[i].form = form_add(f, e->first, far);
+        const fm_form *way = fm_form_subtract(f, counted, c->first),
+                      *exact = fm_form_exact_quotient(f, e->amount, c->step);
+        const fm_form *far = exact ? fm_form_multiply(f, exact, way)
+                             : c->step == 1 || c->step == -1
+                                 ? fm_form_multiply(f, e->amount, fm_form_scale(f, way, c->step))
+                                 : NULL;
+        if (far) made[i].form = fm_form_add(f, e->first, far);
     }
     return made;
 }
 
 /* ---- behind the loop ---- */
 
-static const form *trip_count(front *f, const counter *c, const form *last)
+static const fm_form *trip_count(fm_front *f, const counter *c, const fm_form *last)
 {
-    const form *way = c->step > 0 ? form_subtract(f, last, c->first) : form_subtract(f, c->first, last);
+    const fm_form *way =
+        c->step > 0 ? fm_form_subtract(f, last, c->first) : fm_form_subtract(f, c->first, last);
     int64_t size = c->step > 0 ? c->step : -c->step;
-    const form *count = form_add(f, form_divide(f, ATOM_FLOOR, way, form_number(f, size)), form_number(f, 1));
-    return form_extreme(f, ATOM_MAX, count, form_number(f, 0));
+    const fm_form *count =
+        fm_form_add(f, fm_form_divide(f, FM_ATOM_FLOOR, way, fm_form_number(f, size)), fm_form_number(f, 1));
+    return fm_form_extremum(f, FM_ATOM_MAX, count, fm_form_number(f, 0));
 }
 
-static void leave(front *f, const loop_parts *p, const entries *all, const entry *chosen, const counter *c,
-                  const form *last, bool certain)
+static void leave(fm_front *f, const loop_parts *p, const entries *all, const entry *chosen, const counter *c,
+                  const fm_form *last, bool certain)
 {
-    const form *count = trip_count(f, c, last);
+    const fm_form *count = trip_count(f, c, last);
     for (size_t i = 0; i < all->count; i++) {
         const entry *e = &all->at[i];
-        value after =
-            data(text_of(f, "whose value behind the loop of line %u is not known", line_of(f, p->where)));
-        const form *far = NULL, *end = NULL;
+        value after = data(
+            fm_front_text(f, "whose value behind the loop of line %u is not known", line_of(f, p->where)));
+        const fm_form *far = NULL, *end = NULL;
         if (certain && e->amount) {
             if (e == chosen && (c->step == 1 || c->step == -1)) /* max(first, last + 1) */
-                end = form_extreme(f, c->step > 0 ? ATOM_MAX : ATOM_MIN,
-                                   form_add(f, last, form_number(f, c->step)), c->first);
+                end = fm_form_extremum(f, c->step > 0 ? FM_ATOM_MAX : FM_ATOM_MIN,
+                                       fm_form_add(f, last, fm_form_number(f, c->step)), c->first);
             else
-                far = form_multiply(f, e->amount, count);
-            if (far) end = form_add(f, e->first, far);
+                far = fm_form_multiply(f, e->amount, count);
+            if (far) end = fm_form_add(f, e->first, far);
         }
         if (end && e->before.kind == VALUE_INTEGER) after = integer(end);
         if (end && e->before.kind == VALUE_POINTER) {
@@ -115,18 +118,18 @@ static void leave(front *f, const loop_parts *p, const entries *all, const entry
 
 /* ---- how far it goes ---- */
 
-static const form *stated_count(front *f, const loop_parts *p, const char *why)
+static const fm_form *stated_count(fm_front *f, const loop_parts *p, const char *why)
 {
-    const assumption *stated = assumed(f, ASSUME_LOOP, line_of(f, p->where), NULL);
+    const fm_assumption *stated = fm_assumptions_find(f, FM_ASSUME_LOOP, line_of(f, p->where), NULL);
     if (!stated)
         refuse(f, p->where,
                "how often this loop runs depends on data: %s (--assume 'loop at %u runs N times' says it)",
                why ? why : "its condition", line_of(f, p->where));
     note(f, "assumed: %s", stated->text);
-    return stated->numbers[0];
+    return stated->amounts[0].form;
 }
 
-static _Noreturn void no_end(front *f, const loop_parts *p, const char *why)
+static _Noreturn void no_end(fm_front *f, const loop_parts *p, const char *why)
 {
     refuse(f, p->where,
            "how often this loop runs is not understood: %s (--assume 'loop at %u runs N times' says it)",
@@ -134,8 +137,9 @@ static _Noreturn void no_end(front *f, const loop_parts *p, const char *why)
 }
 
 /* A break: the loop goes up to the first iteration in which it happens. */
-static const form *end_by_break(front *f, const loop_parts *p, const condition *ends,
-                                const replacement *known, size_t count, const counter *c, const form *last)
+static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const condition *ends,
+                                   const fm_replacement *known, size_t count, const counter *c,
+                                   const fm_form *last)
 {
     trips broken;
     const char *why = NULL;
@@ -145,9 +149,9 @@ static const form *end_by_break(front *f, const loop_parts *p, const condition *
         refuse(f, p->where, "when the break ends this loop is not understood%s%s", why ? ": " : "",
                why ? why : "");
     bool up = c->step > 0;
-    const form *end = form_add(f, broken.last, form_number(f, c->step));
-    end = form_extreme(f, up ? ATOM_MAX : ATOM_MIN, end, c->first);
-    return last ? form_extreme(f, up ? ATOM_MIN : ATOM_MAX, last, end) : end;
+    const fm_form *end = fm_form_add(f, broken.last, fm_form_number(f, c->step));
+    end = fm_form_extremum(f, up ? FM_ATOM_MAX : FM_ATOM_MIN, end, c->first);
+    return last ? fm_form_extremum(f, up ? FM_ATOM_MIN : FM_ATOM_MAX, last, end) : end;
 }
 
 static bool unresolved(const condition *c, const entries *all, const char **why, const char **name)
@@ -161,38 +165,39 @@ static bool unresolved(const condition *c, const entries *all, const char **why,
     return false;
 }
 
-static void finish(front *f, const loop_parts *p, node *loop, entries *all, condition *goes_on,
-                   const form *stated, condition *ends)
+static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, condition *goes_on,
+                   const fm_form *stated, condition *ends)
 {
     loop_find_amounts(f, p, all);
     const entry *chosen = stated ? NULL : main_variable(all, goes_on, loop);
-    counter c = {.first = form_number(f, 0), .step = 1};
+    counter c = {.first = fm_form_number(f, 0), .step = 1};
     const char *name = "iteration";
     if (chosen) {
         name = chosen->variable->name;
         c.first = chosen->first;
-        form_is_number(chosen->amount, &c.step);
+        fm_form_is_number(chosen->amount, &c.step);
     } else {
         for (size_t i = 0; i < all->count; i++)
             if (goes_on && condition_mentions(goes_on, all->at[i].unknown)) name = all->at[i].variable->name;
     }
-    c.variable = atom_new(f, ATOM_LOOP, name);
-    replacement *known = replacements_of(f, all, chosen, &c);
+    c.variable = fm_atom_new(f, FM_ATOM_LOOP, name);
+    fm_replacement *known = replacements_of(f, all, chosen, &c);
     trips far = {0};
     const char *why = NULL;
     bool certain = !ends;
     if (stated) {
-        far.last = form_subtract(f, stated, form_number(f, 1));
+        far.last = fm_form_subtract(f, stated, fm_form_number(f, 1));
     } else {
         condition *replaced = condition_replace(f, goes_on, known, all->count);
         const char *unknown;
-        if (unresolved(replaced, all, &why, &unknown)) no_end(f, p, text_of(f, "'%s', %s", unknown, why));
+        if (unresolved(replaced, all, &why, &unknown))
+            no_end(f, p, fm_front_text(f, "'%s', %s", unknown, why));
         if (!trips_of(f, replaced, c.variable, c.first, c.step, false, &far, &why)) no_end(f, p, why);
         if (p->body_first) { /* the condition of one iteration is the next one's */
             if (far.guard) no_end(f, p, "it is tested behind the first iteration, and does not change");
             if (far.last) {
-                far.last = form_add(f, far.last, form_number(f, c.step));
-                far.last = form_extreme(f, c.step > 0 ? ATOM_MAX : ATOM_MIN, far.last, c.first);
+                far.last = fm_form_add(f, far.last, fm_form_number(f, c.step));
+                far.last = fm_form_extremum(f, c.step > 0 ? FM_ATOM_MAX : FM_ATOM_MIN, far.last, c.first);
             }
         }
     }
@@ -206,22 +211,22 @@ static void finish(front *f, const loop_parts *p, node *loop, entries *all, cond
     leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
     if (!loop->body.first) return;
     if (p->body_first && goes_on && goes_on->kind == CONDITION_FALSE) { /* do … while (0) is no loop */
-        const replacement once = {c.variable, c.first};
+        const fm_replacement once = {c.variable, c.first};
         tree_replace(f, &loop->body, &once, 1);
-        list_join(f->list, &loop->body);
+        list_join(f->own->list, &loop->body);
         return;
     }
     if (!far.guard || far.guard->kind == CONDITION_TRUE) {
-        node_append(f->list, loop);
+        node_append(f->own->list, loop);
         return;
     }
     node *guarded = node_new(f, NODE_IF, loop->place);
     guarded->condition = far.guard;
     node_append(&guarded->body, loop);
-    node_append(f->list, guarded);
+    node_append(f->own->list, guarded);
 }
 
-static condition *test(front *f, const loop_parts *p, const char **why)
+static condition *test(fm_front *f, const loop_parts *p, const char **why)
 {
     if (clang_Cursor_isNull(p->condition)) return condition_constant(f, true);
     statement_begin(f, p->condition);
@@ -235,66 +240,66 @@ typedef struct iteration {
     entries changed;
     node *loop;
     condition *goes_on, *ends;
-    const form *stated;
+    const fm_form *stated;
 } iteration;
 
-static void check_depth(front *f, CXCursor where)
+static void check_depth(fm_front *f, CXCursor where)
 {
     unsigned depth = 1;
-    for (const open_loop *outer = f->loop; outer; outer = outer->parent) depth++;
+    for (const open_loop *outer = f->own->loop; outer; outer = outer->parent) depth++;
     if (depth > FM_MOST_LOOPS) refuse(f, where, "more than %d loops inside each other", FM_MOST_LOOPS);
 }
 
 /* The body and what is behind it. */
-static void work_off_inside(front *f, const loop_parts *p)
+static void work_off_inside(fm_front *f, const loop_parts *p)
 {
     leaving leaves = work_off_body(f, p->body, true);
     if (leaves == LEAVES_RETURN) refuse(f, p->where, "a return inside the loop is not expressible");
     if (leaves == LEAVES_BREAK) refuse(f, p->where, "a break without a condition: this is no loop");
     if (clang_Cursor_isNull(p->increment)) return;
-    f->quiet++;
+    f->own->quiet++;
     statement_begin(f, p->increment);
     evaluate(f, p->increment);
     statement_end(f);
-    f->quiet--;
+    f->own->quiet--;
 }
 
 /* Twice: with pointers that change places as they are in iterations with an even number, and an odd one. */
-static void work_off_sides(front *f, const loop_parts *p, const swaps *swapped, const entries *changed,
+static void work_off_sides(fm_front *f, const loop_parts *p, const swaps *swapped, const entries *changed,
                            const open_loop *opened)
 {
-    const state *begin = f->now;
+    const state *begin = f->own->now;
     state *after[2];
-    node_list *list = f->list;
+    node_list *list = f->own->list;
     node *choice_of = node_new(f, NODE_IF, place_of(f, p->where));
     choice_of->condition = swaps_condition(f, swapped, changed);
     if (!choice_of->condition)
         refuse(f, p->where, "pointers change places in this loop, which does not count");
     for (unsigned side = 0; side < 2; side++) {
-        f->now = state_copy(f, begin);
-        f->list = side ? &choice_of->otherwise : &choice_of->body;
+        f->own->now = state_copy(f, begin);
+        f->own->list = side ? &choice_of->otherwise : &choice_of->body;
         swaps_set(f, swapped, side);
         work_off_inside(f, p);
         if (opened->ends)
             refuse(f, p->where, "a break in a loop in which pointers change places is not followed");
-        after[side] = f->now;
+        after[side] = f->own->now;
     }
-    f->list = list;
-    node_append(f->list, choice_of);
+    f->own->list = list;
+    node_append(f->own->list, choice_of);
     swaps_merge(f, p, swapped, changed, after[0], after[1]);
 }
 
-static iteration work_off_once(front *f, const loop_parts *p, const variable_set_of *changed,
+static iteration work_off_once(fm_front *f, const loop_parts *p, const variable_set_of *changed,
                                const swaps *swapped)
 {
     const char *why = NULL;
-    node_list *outside = f->list;
+    node_list *outside = f->own->list;
     iteration made = {.loop = node_new(f, NODE_LOOP, place_of(f, p->where)),
                       .changed = loop_enter(f, p, changed)};
-    open_loop opened = {.parent = f->loop, .frame = f->frame};
+    open_loop opened = {.parent = f->own->loop, .frame = f->own->frame};
     check_depth(f, p->where);
-    f->list = &made.loop->body;
-    f->loop = &opened;
+    f->own->list = &made.loop->body;
+    f->own->loop = &opened;
     if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
     if (swapped)
         work_off_sides(f, p, swapped, &made.changed, &opened);
@@ -302,12 +307,12 @@ static iteration work_off_once(front *f, const loop_parts *p, const variable_set
         work_off_inside(f, p);
     if (p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
     made.ends = opened.ends;
-    f->loop = opened.parent;
-    f->list = outside;
+    f->own->loop = opened.parent;
+    f->own->list = outside;
     return made;
 }
 
-static void work_off_loop(front *f, const loop_parts *p)
+static void work_off_loop(fm_front *f, const loop_parts *p)
 {
     const char *why = NULL;
     beginning start = loop_begin(f, p);
@@ -321,15 +326,15 @@ static void work_off_loop(front *f, const loop_parts *p)
     }
     finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
     if (!p->body_first) { /* the test that ends it */
-        if (!one.stated) f->nowhere++;
+        if (!one.stated) f->own->nowhere++;
         test(f, p, &why);
-        if (!one.stated) f->nowhere--;
+        if (!one.stated) f->own->nowhere--;
     }
 }
 
 /* ---- the kinds ---- */
 
-void work_off_for(front *f, CXCursor statement)
+void work_off_for(fm_front *f, CXCursor statement)
 {
     cursors all = children(f, statement);
     loop_parts p = {
@@ -365,15 +370,15 @@ void work_off_for(front *f, CXCursor statement)
         } else if (at > first) {
             p.condition = all.at[i];
         } else {
-            f->quiet++;
+            f->own->quiet++;
             work_off(f, all.at[i]);
-            f->quiet--;
+            f->own->quiet--;
         }
     }
     work_off_loop(f, &p);
 }
 
-void work_off_while(front *f, CXCursor statement)
+void work_off_while(fm_front *f, CXCursor statement)
 {
     cursors all = children(f, statement);
     if (all.count != 2 || !clang_isExpression(clang_getCursorKind(all.at[0])))
@@ -383,7 +388,7 @@ void work_off_while(front *f, CXCursor statement)
     work_off_loop(f, &p);
 }
 
-void work_off_do(front *f, CXCursor statement)
+void work_off_do(fm_front *f, CXCursor statement)
 {
     cursors all = children(f, statement);
     if (all.count != 2) refuse(f, statement, "this loop is not understood");
@@ -395,13 +400,14 @@ void work_off_do(front *f, CXCursor statement)
     work_off_loop(f, &p);
 }
 
-static void range_iteration(front *f, const loop_parts *p, node *loop, CXCursor element, const location *here)
+static void range_iteration(fm_front *f, const loop_parts *p, node *loop, CXCursor element,
+                            const location *here)
 {
-    node_list *outside = f->list;
-    open_loop opened = {.parent = f->loop, .frame = f->frame};
+    node_list *outside = f->own->list;
+    open_loop opened = {.parent = f->own->loop, .frame = f->own->frame};
     check_depth(f, p->where);
-    f->list = &loop->body;
-    f->loop = &opened;
+    f->own->list = &loop->body;
+    f->own->loop = &opened;
     variable *v = variable_of(f, element, element);
     if (classify(v->type) == TYPE_REFERENCE) {
         variable_set(f, v, (value){.kind = VALUE_LOCATION, .at = *here});
@@ -415,12 +421,12 @@ static void range_iteration(front *f, const loop_parts *p, node *loop, CXCursor 
     leaving leaves = work_off_body(f, p->body, true);
     if ((leaves != LEAVES_NOT && leaves != LEAVES_CONTINUE) || opened.ends)
         refuse(f, p->where, "a loop over a range that is left early is not expressible");
-    f->loop = opened.parent;
-    f->list = outside;
+    f->own->loop = opened.parent;
+    f->own->list = outside;
 }
 
 /* for (T x : range): an array or a container of known elements. */
-void work_off_range_for(front *f, CXCursor statement)
+void work_off_range_for(fm_front *f, CXCursor statement)
 {
     cursors all = children(f, statement);
     CXCursor element = clang_getNullCursor(), range = element;
@@ -431,7 +437,7 @@ void work_off_range_for(front *f, CXCursor statement)
     if (clang_Cursor_isNull(element) || clang_Cursor_isNull(range))
         refuse(f, statement, "this loop over a range is not understood");
     location first;
-    const form *count;
+    const fm_form *count;
     range_of(f, range, &first, &count);
     loop_parts p = {.where = statement,
                     .condition = clang_getNullCursor(),
@@ -440,24 +446,25 @@ void work_off_range_for(front *f, CXCursor statement)
     beginning start = loop_begin(f, &p);
     node *loop;
     entries entered;
-    atom *position = atom_new(f, ATOM_ENTRY, spelling(f, element));
-    location here = step(f, statement, &first, form_atom(f, position));
+    fm_atom *position = fm_atom_new(f, FM_ATOM_ENTRY, spelling(f, element));
+    location here = step(f, statement, &first, fm_form_atom(f, position));
     do {
         loop = node_new(f, NODE_LOOP, place_of(f, statement));
         entered = loop_enter(f, &p, &start.changed);
         range_iteration(f, &p, loop, element, &here);
     } while (loop_begin_again(f, &start));
     loop_find_amounts(f, &p, &entered);
-    counter c = {
-        .variable = atom_new(f, ATOM_LOOP, spelling(f, element)), .first = form_number(f, 0), .step = 1};
-    replacement *known = replacements_of(f, &entered, NULL, &c);
-    replacement here_too = {position, form_atom(f, c.variable)};
+    counter c = {.variable = fm_atom_new(f, FM_ATOM_LOOP, spelling(f, element)),
+                 .first = fm_form_number(f, 0),
+                 .step = 1};
+    fm_replacement *known = replacements_of(f, &entered, NULL, &c);
+    fm_replacement here_too = {position, fm_form_atom(f, c.variable)};
     tree_replace(f, &loop->body, known, entered.count);
     tree_replace(f, &loop->body, &here_too, 1);
     loop->variable = c.variable;
     loop->first = c.first;
-    loop->last = form_subtract(f, count, form_number(f, 1));
+    loop->last = fm_form_subtract(f, count, fm_form_number(f, 1));
     loop->step = 1;
     leave(f, &p, &entered, NULL, &c, loop->last, true);
-    if (loop->body.first) node_append(f->list, loop);
+    if (loop->body.first) node_append(f->own->list, loop);
 }

@@ -28,7 +28,7 @@ typedef struct use {
 } use;
 
 typedef struct expander {
-    front *f;
+    fm_front *f;
     CXTranslationUnit unit;
     macro *macros;
     use *uses;
@@ -38,7 +38,7 @@ typedef struct expander {
 } expander;
 
 typedef struct text_buffer {
-    front *f;
+    fm_front *f;
     char *bytes;
     size_t size, room;
 } text_buffer;
@@ -50,7 +50,7 @@ static void put(text_buffer *b, const char *bytes, size_t size)
     if (b->size + size + 1 > b->room) {
         size_t room = 2 * (b->size + size) + 64;
         if (room > MOST_TEXT) give_up(b->f, FM_E_LIMIT, "its macros become too long a text");
-        char *bigger = allocate(b->f, room, 1);
+        char *bigger = fm_front_allocate(b->f, room, 1);
         if (b->size) memcpy(bigger, b->bytes, b->size);
         b->bytes = bigger;
         b->room = room;
@@ -89,9 +89,9 @@ static size_t token_end(const char *text, size_t at, size_t end)
 
 /* ---- definitions ---- */
 
-static const char *without_ends(front *f, const char *text, size_t size)
+static const char *without_ends(fm_front *f, const char *text, size_t size)
 {
-    char *made = allocate(f, size + 1, 1);
+    char *made = fm_front_allocate(f, size + 1, 1);
     size_t used = 0, at = 0;
     while (at < size) {
         size_t next = skip_blank(text, at, size);
@@ -107,18 +107,18 @@ static const char *without_ends(front *f, const char *text, size_t size)
     return made;
 }
 
-static void read_parameters(front *f, macro *m, const char **at)
+static void read_parameters(fm_front *f, macro *m, const char **at)
 {
     const char *text = *at + 1;
     size_t room = 1;
     for (const char *c = text; *c && *c != ')'; c++) room += *c == ',';
-    m->parameters = allocate(f, room, sizeof *m->parameters);
+    m->parameters = fm_front_allocate(f, room, sizeof *m->parameters);
     while (*text && *text != ')') {
         text += strspn(text, " ,");
         size_t length = strcspn(text, " ,)");
         if (length == 0) break;
         if (text[0] == '.' || (length > 3 && strcmp(text + length - 3, "...") == 0)) m->usable = false;
-        m->parameters[m->parameter_count++] = text_piece(f, text, length);
+        m->parameters[m->parameter_count++] = fm_front_piece(f, text, length);
         text += length;
     }
     text += strspn(text, " ");
@@ -131,11 +131,11 @@ static bool one_word(const char *body)
 }
 
 /* text: NAME BODY, or NAME(PARAMETERS) BODY */
-static macro *define_text(front *f, const char *text, bool call)
+static macro *define_text(fm_front *f, const char *text, bool call)
 {
     size_t name = token_end(text, 0, strlen(text));
-    macro *m = allocate(f, 1, sizeof *m);
-    m->name = text_piece(f, text, name);
+    macro *m = fm_front_allocate(f, 1, sizeof *m);
+    m->name = fm_front_piece(f, text, name);
     m->usable = true;
     const char *rest = text + name;
     m->call = call;
@@ -146,7 +146,7 @@ static macro *define_text(front *f, const char *text, bool call)
     m->body = rest + strspn(rest, " ");
     if (strchr(m->body, '#') || (!m->call && one_word(m->body))) m->usable = false;
     if (strcmp(m->name, "assert") == 0 && m->call && m->parameter_count == 1) {
-        m->body = text_of(f, "__builtin_assume(%s)", m->parameters[0]);
+        m->body = fm_front_text(f, "__builtin_assume(%s)", m->parameters[0]);
         m->usable = true;
     }
     return m;
@@ -154,7 +154,7 @@ static macro *define_text(front *f, const char *text, bool call)
 
 static macro *define(expander *e, CXCursor definition)
 {
-    front *f = e->f;
+    fm_front *f = e->f;
     source_file *file;
     size_t begin, end;
     if (clang_Cursor_isMacroBuiltin(definition) || !extent(f, definition, &file, &begin, &end)) return NULL;
@@ -165,13 +165,13 @@ static macro *define(expander *e, CXCursor definition)
 /* -DNAME=BODY, -D NAME=BODY, -D'NAME(X)=BODY' */
 static void define_by_flags(expander *e)
 {
-    const char *const *flags = e->f->request->flags;
+    const char *const *flags = e->f->own->request->flags;
     for (size_t i = 0; flags && flags[i]; i++) {
         if (strncmp(flags[i], "-D", 2) != 0) continue;
         const char *text = flags[i][2] ? flags[i] + 2 : flags[i + 1] ? flags[++i] : "";
         const char *equals = strchr(text, '=');
         if (!equals || !is_word_start(text[0])) continue;
-        char *spaced = allocate(e->f, strlen(text) + 1, 1);
+        char *spaced = fm_front_allocate(e->f, strlen(text) + 1, 1);
         memcpy(spaced, text, strlen(text) + 1);
         spaced[equals - text] = ' ';
         macro *m = define_text(e->f, without_ends(e->f, spaced, strlen(spaced)), equals[-1] == ')');
@@ -314,7 +314,7 @@ static void expand_file(expander *e, source_file *file)
 {
     text_buffer out = {.f = e->f};
     size_t at = 0;
-    file->segments = allocate(e->f, 2 * e->use_count + 1, sizeof *file->segments);
+    file->segments = fm_front_allocate(e->f, 2 * e->use_count + 1, sizeof *file->segments);
     for (size_t i = 0; i < e->use_count; i++) {
         const use *u = &e->uses[i];
         if (u->file != file || u->begin < at || in_directive(file, u->begin)) continue;
@@ -349,16 +349,16 @@ static void expand_file(expander *e, source_file *file)
     e->made++;
 }
 
-size_t expand_macros(front *f, CXTranslationUnit unit)
+size_t expand_macros(fm_front *f, CXTranslationUnit unit)
 {
     expander e = {.f = f, .unit = unit};
     visitor v = {0};
     CXCursor root = clang_getTranslationUnitCursor(unit);
     clang_visitChildren(root, visit, &v);
-    v.at = allocate(f, v.count, sizeof *v.at);
+    v.at = fm_front_allocate(f, v.count, sizeof *v.at);
     v.count = 0;
     clang_visitChildren(root, visit, &v);
-    e.uses = allocate(f, v.count, sizeof *e.uses);
+    e.uses = fm_front_allocate(f, v.count, sizeof *e.uses);
     /* Only macros that the user's files use, by themselves or through others: what a header of the
      * system defines beyond that is none of ours. */
     define_by_flags(&e);
@@ -379,7 +379,7 @@ size_t expand_macros(front *f, CXTranslationUnit unit)
         if (again) u->of = again;
         if (u->of && u->of->usable) e.use_count++;
     }
-    for (source_file *s = f->files; s; s = s->next)
+    for (source_file *s = f->own->files; s; s = s->next)
         if (e.use_count > 0) expand_file(&e, s);
     return e.made;
 }

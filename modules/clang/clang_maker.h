@@ -3,16 +3,15 @@
  * clang_maker.h - what the parts of the front end for C and C++ share.
  *
  * The front end works the region off once, statement by statement, with numbers that are formulas
- * (clang_form.h): what it cannot know of an integer is a parameter, a variable of a loop, or data. Arrays are
- * touched, loops are opened, and everything is written into a tree (clang_tree.h), which is printed as text
- * in the end.
+ * (static/front/front_middle.h): what it cannot know of an integer is a parameter, a variable of a loop, or
+ * data. Arrays are touched, loops are opened, and everything is written into a tree (clang_tree.h), which is
+ * printed as text in the end.
  *
  * The files, each with clang_ in front of its name:
  *
  *     source.c       files, places, texts, children of cursors, operators
  *     macros.c       macros of the sources, expanded before a second parse
  *     pick.c         which function, which lines
- *     form.c         formulas; form_text.c prints them
  *     tree.c         loops, guards, statements; tree_print.c prints them
  *     variables.c    variables and what they are worth at the moment
  *     types.c        sizes, extents, members
@@ -24,7 +23,6 @@
  *                    change places
  *     calls.c        functions of the source, of the mathematical library
  *     cxx.c          containers and functions of C++
- *     assumptions.c  what the user states
  *
  * Whatever cannot be expressed is refused at once: refuse() does not return but jumps out to the
  * entry (clang_module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
@@ -33,22 +31,21 @@
 #ifndef FATHOM_CLANG_MAKER_H
 #define FATHOM_CLANG_MAKER_H
 
-#include "base/arena.h"
-#include "clang_form.h"
 #include "clang_tree.h"
 #include "static/front/front_clang.h"
+#include "static/front/front_middle.h"
 
 #include <clang-c/Index.h>
 #include <setjmp.h>
 
 enum {
     MOST_RANK = 8,
+    MOST_DEGREE = 4, /* of a product */
     MOST_INLINE = 64,
     MOST_NODES = 200000,
     MOST_NESTED = 2000,
     MOST_CALLS = 20000,
-    VARIABLE_HASHES = 4096,
-    ATOM_HASHES = 1024
+    VARIABLE_HASHES = 4096
 };
 
 /* A source file: as it is, and as it is after its macros were expanded. */
@@ -72,7 +69,7 @@ typedef struct source_file {
 /* An array type: its extents, and what its elements are. Not an array: rank 0. */
 typedef struct shape {
     unsigned rank;
-    const form *extents[MOST_RANK]; /* NULL: not known */
+    const fm_form *extents[MOST_RANK]; /* NULL: not known */
     CXType element;
 } shape;
 
@@ -80,12 +77,12 @@ typedef struct array {
     struct array *next;
     const char *name;
     unsigned rank; /* 0: one element */
-    const form *extents[MOST_RANK];
+    const fm_form *extents[MOST_RANK];
     uint64_t bytes; /* of an element */
     bool units;     /* the last dimension is a struct's, in pieces of `bytes` */
     bool pointer;   /* what a pointer parameter points to: may overlap others unless it is restrict */
     bool restricted;
-    const struct assumption *identity; /* its values are those of its subscripts; NULL: not known */
+    const struct fm_assumption *identity; /* its values are those of its subscripts; NULL: not known */
     bool used;
     place place;
 } array;
@@ -96,7 +93,7 @@ typedef struct variable variable;
 typedef struct location {
     variable *variable; /* NULL: memory */
     array *array;
-    const form *subscripts[MOST_RANK];
+    const fm_form *subscripts[MOST_RANK];
     uint64_t offset; /* in the element: of a member */
     shape shape;     /* of what is there */
 } location;
@@ -112,7 +109,7 @@ typedef enum value_kind {
 
 typedef struct value {
     value_kind kind;
-    const form *number;
+    const fm_form *number;
     location at;
     const char *why;
     bool constant; /* DATA: a floating-point number that the source has */
@@ -156,18 +153,6 @@ typedef struct choice { /* what a condition that forks a statement is taken to b
     bool holds;
 } choice;
 
-typedef struct assumption {
-    struct assumption *next;
-    enum { ASSUME_IF, ASSUME_LOOP, ASSUME_MATRIX, ASSUME_IDENTITY } kind;
-    const char *text;
-    unsigned line;
-    enum { IF_HOLDS, IF_FAILS, IF_BOTH } branch;
-    const char *name; /* of an array */
-    const form *numbers[2];
-    bool used, permutation;
-    unsigned used_at; /* line */
-} assumption;
-
 typedef struct open_loop {
     struct open_loop *parent;
     const struct frame *frame;
@@ -175,19 +160,17 @@ typedef struct open_loop {
     unsigned guards; /* that are open since the iteration began */
 } open_loop;
 
-struct front {
+/* What this front end has by itself: front->own. */
+struct fm_own {
     const fm_clang_request *request;
     fm_error *error;
     fm_status status;
     jmp_buf out;
-    fm_arena *arena;
     CXIndex index;
     CXTranslationUnit unit;
     bool plus_plus;
     source_file *files;
     unsigned file_count;
-    atom *atoms, *composed[ATOM_HASHES];
-    unsigned atom_count;
     array *arrays, **arrays_end;
     variable *variables, *alike[VARIABLE_HASHES];
     unsigned variable_count;
@@ -199,11 +182,8 @@ struct front {
     unsigned fork_atoms; /* how many atoms there were when it began */
     CXCursor fork;       /* the condition that is wanted to be decided, */
     condition *fork_condition;
-    bool tail; /* behind the statements at hand the iteration (or the function) ends */
-    assumption *assumptions;
     node_list *list; /* where statements go */
     node *statement; /* that is being worked off; NULL: none */
-    node_list *statement_list;
     unsigned node_count, call_count;
     unsigned expression_depth; /* that is being evaluated */
     unsigned quiet;            /* > 0: integers only compute subscripts and bounds */
@@ -214,58 +194,53 @@ struct front {
     unsigned first_line, last_line; /* of the region */
     size_t scop_begin, scop_end;    /* offsets in the expanded text; both 0: the whole body */
     source_file *region_file;
-    unsigned region_file_number;
     FILE *scratch; /* a text that is being made, */
     char *scratch_text;
     size_t scratch_size;
 };
 
 /* ---- module.c ---- */
-_Noreturn void refuse(front *f, CXCursor where, const char *format, ...)
+_Noreturn void refuse(fm_front *f, CXCursor where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-_Noreturn void refuse_at(front *f, const place *where, const char *format, ...)
+_Noreturn void refuse_at(fm_front *f, const place *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-_Noreturn void give_up(front *f, fm_status status, const char *format, ...)
+_Noreturn void give_up(fm_front *f, fm_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-_Noreturn void limit_at(front *f, const place *where, const char *reason); /* where may be NULL */
-void *allocate(front *f, size_t count, size_t size);
-const char *text_of(front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-const char *text_piece(front *f, const char *begin, size_t size);
-void note(front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void note(fm_front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- source.c ---- */
 typedef struct cursors {
     size_t count;
     CXCursor *at;
 } cursors;
-cursors children(front *f, CXCursor cursor);
-CXCursor only_child(front *f, CXCursor cursor); /* null cursor where there are none or several */
-CXCursor bare(front *f, CXCursor cursor);       /* without parentheses and what the compiler adds by itself */
-bool extent(front *f, CXCursor cursor, source_file **file, size_t *begin, size_t *end);
-place place_of(front *f, CXCursor cursor);
-place place_of_name(front *f, CXCursor declaration);
-unsigned line_of(front *f, CXCursor cursor);
-const char *source_text(front *f, CXCursor cursor); /* blanks made one; at most some 200 bytes */
-const char *spelling(front *f, CXCursor cursor);
-const char *type_name(front *f, CXType type);
-source_file *file_of(front *f, CXFile file);
-unsigned file_number(front *f, source_file *file);
+cursors children(fm_front *f, CXCursor cursor);
+CXCursor only_child(fm_front *f, CXCursor cursor); /* null cursor where there are none or several */
+CXCursor bare(fm_front *f, CXCursor cursor); /* without parentheses and what the compiler adds by itself */
+bool extent(fm_front *f, CXCursor cursor, source_file **file, size_t *begin, size_t *end);
+place place_of(fm_front *f, CXCursor cursor);
+place place_of_name(fm_front *f, CXCursor declaration);
+unsigned line_of(fm_front *f, CXCursor cursor);
+const char *source_text(fm_front *f, CXCursor cursor); /* blanks made one; at most some 200 bytes */
+const char *spelling(fm_front *f, CXCursor cursor);
+const char *type_name(fm_front *f, CXType type);
+source_file *file_of(fm_front *f, CXFile file);
+unsigned file_number(fm_front *f, source_file *file);
 void original_place(const source_file *file, size_t offset, unsigned *line, unsigned *column);
 bool own_source(CXCursor cursor); /* not of the system's headers */
 /* The operator between two operands, in front of one, behind one; "" where the text does not show it. */
-const char *operator_between(front *f, CXCursor left, CXCursor right);
-const char *operator_before(front *f, CXCursor whole, CXCursor operand);
-const char *operator_behind(front *f, CXCursor whole, CXCursor operand);
+const char *operator_between(fm_front *f, CXCursor left, CXCursor right);
+const char *operator_before(fm_front *f, CXCursor whole, CXCursor operand);
+const char *operator_behind(fm_front *f, CXCursor whole, CXCursor operand);
 size_t skip_blank(const char *text, size_t at, size_t end); /* and comments */
 bool constant_of(CXCursor cursor, int64_t *number);
 bool same(CXCursor left, CXCursor right);
 
 /* ---- macros.c: files get their expanded texts; returns how many changed. ---- */
-size_t expand_macros(front *f, CXTranslationUnit unit);
+size_t expand_macros(fm_front *f, CXTranslationUnit unit);
 
 /* ---- pick.c: region_function, lines, offsets ---- */
-void pick_region(front *f);
-CXCursor body_of(front *f, CXCursor function); /* null cursor: none here */
+void pick_region(fm_front *f);
+CXCursor body_of(fm_front *f, CXCursor function); /* null cursor: none here */
 
 /* ---- types.c ---- */
 typedef enum type_class {
@@ -281,95 +256,95 @@ typedef enum type_class {
 type_class classify(CXType type);
 bool is_complex(CXType type); /* a floating-point number of two parts */
 CXType pointee(CXType type);  /* of a pointer or a reference */
-uint64_t bytes_of(front *f, CXCursor where, CXType type);
+uint64_t bytes_of(fm_front *f, CXCursor where, CXType type);
 bool is_unsigned(CXType type);
 /* The shape of a type. Extents that the type does not tell are taken from [] in the declaration, if any. */
-shape shape_of(front *f, CXCursor where, CXType type, CXCursor declaration);
+shape shape_of(fm_front *f, CXCursor where, CXType type, CXCursor declaration);
 /* The shape of what is behind a pointer. */
-shape shape_behind(front *f, CXCursor where, CXType pointer, CXCursor declaration);
-const form *elements_of(front *f, const shape *of); /* product of the extents; NULL: not known */
+shape shape_behind(fm_front *f, CXCursor where, CXType pointer, CXCursor declaration);
+const fm_form *elements_of(fm_front *f, const shape *of); /* product of the extents; NULL: not known */
 /* "vector", "array", … of the namespace std; NULL: none of them. */
-const char *standard_template(front *f, CXType type);
-array *array_new(front *f, CXCursor where, const char *name, const shape *of, bool pointer);
+const char *standard_template(fm_front *f, CXType type);
+array *array_new(fm_front *f, CXCursor where, const char *name, const shape *of, bool pointer);
 /* Where the first element is. */
-cursors fields_of(front *f, CXType record);
-location array_begin(front *f, array *a, const shape *of);
+cursors fields_of(fm_front *f, CXType record);
+location array_begin(fm_front *f, array *a, const shape *of);
 
 /* ---- variables.c ---- */
-variable *variable_of(front *f, CXCursor where, CXCursor declaration);
-variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array,
+variable *variable_of(fm_front *f, CXCursor where, CXCursor declaration);
+variable *member_variable(fm_front *f, CXCursor where, const variable *owner, array *owner_array,
                           CXCursor field);
 value value_in(const state *of, const variable *v);
 bool untouched(const state *left, const state *right, const variable *v); /* has surely the same value */
-value variable_value(front *f, const variable *v);
-void variable_set(front *f, variable *v, value to);
-value integer(const form *number);
+value variable_value(fm_front *f, const variable *v);
+void variable_set(fm_front *f, variable *v, value to);
+value integer(const fm_form *number);
 value data(const char *why);
-value parameter_value(front *f, const char *name);
-const form *parameter(front *f, const char *name);
-state *state_copy(front *f, const state *from);
-bool value_equal(front *f, const value *left, const value *right);
+value parameter_value(fm_front *f, const char *name);
+const fm_form *parameter(fm_front *f, const char *name);
+state *state_copy(fm_front *f, const state *from);
+bool value_equal(fm_front *f, const value *left, const value *right);
 /* Which variables that exist may be changed by a statement? In the order of their numbers. */
 typedef struct variable_set_of {
     size_t count, room;
     variable **at;
 } variable_set_of;
-void variable_set_add(front *f, variable_set_of *set, variable *v);
-void changed_by(front *f, CXCursor statement, variable_set_of *set);
-bool mentions(front *f, CXCursor statement, const variable *v);
-value outside_value(front *f, CXCursor where, variable *v);
-const char *free_name(front *f, const char *wanted);
+void variable_set_add(fm_front *f, variable_set_of *set, variable *v);
+void changed_by(fm_front *f, CXCursor statement, variable_set_of *set);
+bool mentions(fm_front *f, CXCursor statement, const variable *v);
+value outside_value(fm_front *f, CXCursor where, variable *v);
+const char *free_name(fm_front *f, const char *wanted);
 
 /* ---- places_of.c ---- */
-location locate(front *f, CXCursor expression);
-value load(front *f, CXCursor where, const location *at);
-void store(front *f, CXCursor where, const location *at, value to);
-location step(front *f, CXCursor where, const location *from, const form *distance);
-location member(front *f, CXCursor where, const location *of, CXCursor field);
-location behind(front *f, CXCursor where, const value *pointer); /* what it points to */
+location locate(fm_front *f, CXCursor expression);
+value load(fm_front *f, CXCursor where, const location *at);
+void store(fm_front *f, CXCursor where, const location *at, value to);
+location step(fm_front *f, CXCursor where, const location *from, const fm_form *distance);
+location member(fm_front *f, CXCursor where, const location *of, CXCursor field);
+location behind(fm_front *f, CXCursor where, const value *pointer); /* what it points to */
 location register_of(variable *v);
 /* Subscripts that reach over the end of their rows: whole rows go into the subscript before. */
-void carry(front *f, const array *of, const form **subscripts);
+void carry(fm_front *f, const array *of, const fm_form **subscripts);
 
 /* ---- expressions.c ---- */
-value evaluate(front *f, CXCursor expression);
+value evaluate(fm_front *f, CXCursor expression);
 bool is_comparison(const char *sign);
-const form *number_of(front *f, CXCursor expression, const char *what); /* refuses data */
+const fm_form *number_of(fm_front *f, CXCursor expression, const char *what); /* refuses data */
 value pointer_to(const location *at);
-void count_operation(front *f, CXType type, char operation); /* + * / s(pecial) */
-const form *form_of_value(front *f, CXCursor where, const value *v, const char *what);
+void count_operation(fm_front *f, CXType type, char operation); /* + * / s(pecial) */
+const fm_form *form_of_value(fm_front *f, CXCursor where, const value *v, const char *what);
 
 /* ---- conditions.c: NULL: it depends on data (its loads have happened) ---- */
-condition *condition_from(front *f, CXCursor expression, const char **why);
-value conditional(front *f, CXCursor expression);
+condition *condition_from(fm_front *f, CXCursor expression, const char **why);
+value conditional(fm_front *f, CXCursor expression);
 
 /* ---- statements.c ---- */
-leaving work_off(front *f, CXCursor statement); /* alone */
-leaving work_off_list(front *f, const cursors *list, size_t from, bool tail);
-leaving work_off_body(front *f, CXCursor statement, bool tail); /* a compound statement, or another */
-void declare(front *f, CXCursor declaration);
+leaving work_off(fm_front *f, CXCursor statement); /* alone */
+leaving work_off_list(fm_front *f, const cursors *list, size_t from, bool tail);
+leaving work_off_body(fm_front *f, CXCursor statement, bool tail); /* a compound statement, or another */
+void declare(fm_front *f, CXCursor declaration);
 /* A reference refers to what `first` designates. */
-void declare_reference(front *f, variable *v, CXCursor first);
-void statement_begin(front *f, CXCursor where);
-void statement_end(front *f);
-void statement_cut(front *f, CXCursor where); /* something comes in between */
-void access_add(front *f, CXCursor where, const location *at, bool store);
-operations *operations_of(front *f);
+void declare_reference(fm_front *f, variable *v, CXCursor first);
+void statement_begin(fm_front *f, CXCursor where);
+void statement_end(fm_front *f);
+void statement_cut(fm_front *f, CXCursor where); /* something comes in between */
+void access_add(fm_front *f, CXCursor where, const location *at, bool store);
+operations *operations_of(fm_front *f);
 
 /* ---- branches.c ---- */
 /* list, *next: what stands behind it; *next goes on where that was worked off with it. */
-leaving work_off_if(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
-_Noreturn void fork_at(front *f, CXCursor where, CXCursor cursor, condition *c);
-leaving work_off_forked(front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
+leaving work_off_if(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
+_Noreturn void fork_at(fm_front *f, CXCursor where, CXCursor cursor, condition *c);
+leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
 /* VALUE_UNSET: they cannot be one. */
-value merge_values(front *f, CXCursor where, const condition *c, const value *yes, const value *no);
-void merge_states(front *f, CXCursor where, const condition *c, const state *yes, const state *no);
+value merge_values(fm_front *f, CXCursor where, const condition *c, const value *yes, const value *no);
+void merge_states(fm_front *f, CXCursor where, const condition *c, const state *yes, const state *no);
 
 /* ---- loops.c, trips.c ---- */
-void work_off_for(front *f, CXCursor statement);
-void work_off_while(front *f, CXCursor statement);
-void work_off_do(front *f, CXCursor statement);
-void work_off_range_for(front *f, CXCursor statement);
+void work_off_for(fm_front *f, CXCursor statement);
+void work_off_while(fm_front *f, CXCursor statement);
+void work_off_do(fm_front *f, CXCursor statement);
+void work_off_range_for(fm_front *f, CXCursor statement);
 /*
  * Up to where (down to where, where step is negative) `variable` goes, that begins with first and changes by
  * step as long as goes_on holds: last, NULL where nothing ends it. guard: a condition that holds from the
@@ -377,28 +352,23 @@ void work_off_range_for(front *f, CXCursor statement);
  * is not taken as an end. False: not understood, *why says what.
  */
 typedef struct trips {
-    const form *last;
+    const fm_form *last;
     condition *guard;
 } trips;
-bool trips_of(front *f, const condition *goes_on, const atom *variable, const form *first, int64_t step,
-              bool exact, trips *result, const char **why);
-void assume_condition(front *f, condition *c);
+bool trips_of(fm_front *f, const condition *goes_on, const fm_atom *variable, const fm_form *first,
+              int64_t step, bool exact, trips *result, const char **why);
+void assume_condition(fm_front *f, condition *c);
 
 /* ---- calls.c, cxx.c ---- */
-value call(front *f, CXCursor expression, location *reference); /* reference: where it returns one */
-bool standard_call(front *f, CXCursor expression, CXCursor function, value *result, location *reference);
-bool mathematical(front *f, CXCursor expression, const char *name, value *result);
-void construct(front *f, CXCursor where, const location *object, CXCursor expression);
-const form *try_number(front *f, CXCursor expression); /* NULL: it is none that is known */
-value allocation(front *f, CXCursor where, CXCursor expression, CXType pointer, const char *name);
-bool is_allocation(front *f, CXCursor expression);
-void declare_container(front *f, CXCursor declaration, variable *v, const char *kind, CXCursor first);
-void range_of(front *f, CXCursor range, location *first, const form **count);
-location container_contents(front *f, CXCursor where, const location *object);
-
-/* ---- assumptions.c ---- */
-void read_assumptions(front *f);
-const assumption *assumed(front *f, int kind, unsigned line, const char *name);
-void check_assumptions(front *f);
+value call(fm_front *f, CXCursor expression, location *reference); /* reference: where it returns one */
+bool standard_call(fm_front *f, CXCursor expression, CXCursor function, value *result, location *reference);
+bool mathematical(fm_front *f, CXCursor expression, const char *name, value *result);
+void construct(fm_front *f, CXCursor where, const location *object, CXCursor expression);
+const fm_form *try_number(fm_front *f, CXCursor expression); /* NULL: it is none that is known */
+value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointer, const char *name);
+bool is_allocation(fm_front *f, CXCursor expression);
+void declare_container(fm_front *f, CXCursor declaration, variable *v, const char *kind, CXCursor first);
+void range_of(fm_front *f, CXCursor range, location *first, const fm_form **count);
+location container_contents(fm_front *f, CXCursor where, const location *object);
 
 #endif

@@ -14,51 +14,43 @@
 
 extern const fm_clang_module fm_clang;
 
-static _Noreturn void leave(front *f, fm_status status)
+static _Noreturn void leave(fm_front *f, fm_status status)
 {
-    f->status = status;
-    longjmp(f->out, 1);
+    f->own->status = status;
+    longjmp(f->own->out, 1);
 }
 
-void give_up(front *f, fm_status status, const char *format, ...)
+void give_up(fm_front *f, fm_status status, const char *format, ...)
 {
-    char reason[sizeof f->error->reason];
+    char reason[sizeof f->own->error->reason];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    fm_fail(f->error, status, f->request->path, "%s", reason);
+    fm_fail(f->own->error, status, f->own->request->path, "%s", reason);
     leave(f, status);
 }
 
-static _Noreturn void refuse_list(front *f, const place *where, const char *format, va_list arguments)
+static _Noreturn void refuse_list(fm_front *f, const place *where, const char *format, va_list arguments)
 {
-    char reason[sizeof f->error->reason];
+    char reason[sizeof f->own->error->reason];
     vsnprintf(reason, sizeof reason, format, arguments);
     if (where->file)
-        fm_fail_at(f->error, FM_E_UNSUPPORTED, where->file->path, FM_PLACE_LINE, where->line, "%s", reason);
+        fm_fail_at(f->own->error, FM_E_UNSUPPORTED, where->file->path, FM_PLACE_LINE, where->line, "%s",
+                   reason);
     else
-        fm_fail(f->error, FM_E_UNSUPPORTED, f->request->path, "%s", reason);
+        fm_fail(f->own->error, FM_E_UNSUPPORTED, f->own->request->path, "%s", reason);
     leave(f, FM_E_UNSUPPORTED);
 }
 
-void limit_at(front *f, const place *where, const char *reason)
-{
-    if (where && where->file)
-        fm_fail_at(f->error, FM_E_LIMIT, where->file->path, FM_PLACE_LINE, where->line, "%s", reason);
-    else
-        fm_fail(f->error, FM_E_LIMIT, f->request->path, "%s", reason);
-    leave(f, FM_E_LIMIT);
-}
-
-void refuse_at(front *f, const place *where, const char *format, ...)
+void refuse_at(fm_front *f, const place *where, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     refuse_list(f, where, format, arguments);
 }
 
-void refuse(front *f, CXCursor where, const char *format, ...)
+void refuse(fm_front *f, CXCursor where, const char *format, ...)
 {
     place at = place_of(f, where);
     va_list arguments;
@@ -66,63 +58,55 @@ void refuse(front *f, CXCursor where, const char *format, ...)
     refuse_list(f, &at, format, arguments);
 }
 
-/* ---- memory ---- */
+/* ---- what the middle cannot do: the ways out for it ---- */
 
-static _Noreturn void no_memory(front *f, size_t bytes)
+static void module_fail(fm_front *f, fm_status status, const char *reason)
 {
-    fm_fail_memory(f->error, bytes, "the region of a source");
+    give_up(f, status, "%s", reason);
+}
+
+static void module_fault(fm_front *f, fm_form_fault fault)
+{
+    if (fault == FM_FORM_DEGREE)
+        give_up(f, FM_E_UNSUPPORTED, "a formula of the source multiplies too many variables");
+    const char *reason = "a formula of the source has numbers beyond 64 bits";
+    const node *at = f->own->statement;
+    if (at && at->place.file)
+        fm_fail_at(f->own->error, FM_E_LIMIT, at->place.file->path, FM_PLACE_LINE, at->place.line, "%s",
+                   reason);
+    else
+        fm_fail(f->own->error, FM_E_LIMIT, f->own->request->path, "%s", reason);
+    leave(f, FM_E_LIMIT);
+}
+
+static void module_no_memory(fm_front *f, size_t bytes)
+{
+    fm_fail_memory(f->own->error, bytes, "the region of a source");
     leave(f, FM_E_NOMEM);
 }
 
-void *allocate(front *f, size_t count, size_t size)
+void note(fm_front *f, const char *format, ...)
 {
-    void *made = fm_arena_allocate(f->arena, count ? count : 1, size);
-    if (!made) no_memory(f, count * size);
-    return made;
-}
-
-const char *text_of(front *f, const char *format, ...)
-{
+    char text[sizeof f->own->error->reason];
     va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    char *made = allocate(f, (size_t)length + 1, 1);
-    va_start(arguments, format);
-    vsnprintf(made, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    return made;
-}
-
-const char *text_piece(front *f, const char *begin, size_t size)
-{
-    char *made = allocate(f, size + 1, 1);
-    memcpy(made, begin, size);
-    return made;
-}
-
-void note(front *f, const char *format, ...)
-{
-    char text[sizeof f->error->reason];
-    va_list arguments;
-    if (f->nowhere) return;
+    if (f->own->nowhere) return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    text_list **end = &f->notes;
+    text_list **end = &f->own->notes;
     for (; *end; end = &(*end)->next)
         if (strcmp((*end)->text, text) == 0) return;
-    *end = allocate(f, 1, sizeof **end);
-    (*end)->text = text_of(f, "%s", text);
+    *end = fm_front_allocate(f, 1, sizeof **end);
+    (*end)->text = fm_front_text(f, "%s", text);
 }
 
 /* ---- parsing ---- */
 
 /* The first of the compiler's complaints. */
-static void complain(front *f, CXTranslationUnit unit)
+static void complain(fm_front *f, CXTranslationUnit unit)
 {
     unsigned count = clang_getNumDiagnostics(unit), errors = 0, line = 0;
-    char path[sizeof f->error->path] = "", text[sizeof f->error->reason] = "";
+    char path[sizeof f->own->error->path] = "", text[sizeof f->own->error->reason] = "";
     for (unsigned i = 0; i < count; i++) {
         CXDiagnostic one = clang_getDiagnostic(unit, i);
         if (clang_getDiagnosticSeverity(one) >= CXDiagnostic_Error && errors++ == 0) {
@@ -137,11 +121,12 @@ static void complain(front *f, CXTranslationUnit unit)
         clang_disposeDiagnostic(one);
     }
     if (errors == 0) return;
-    const char *more = errors > 1 ? text_of(f, " (and %u more)", errors - 1) : "";
+    const char *more = errors > 1 ? fm_front_text(f, " (and %u more)", errors - 1) : "";
     if (path[0])
-        fm_fail_at(f->error, FM_E_FORMAT, path, FM_PLACE_LINE, line, "does not compile: %s%s", text, more);
+        fm_fail_at(f->own->error, FM_E_FORMAT, path, FM_PLACE_LINE, line, "does not compile: %s%s", text,
+                   more);
     else
-        fm_fail(f->error, FM_E_FORMAT, f->request->path, "does not compile: %s%s", text, more);
+        fm_fail(f->own->error, FM_E_FORMAT, f->own->request->path, "does not compile: %s%s", text, more);
     leave(f, FM_E_FORMAT);
 }
 
@@ -163,95 +148,100 @@ static bool is_plus_plus(const fm_clang_request *request)
     return dot && strcmp(dot, ".c") != 0 && strcmp(dot, ".h") != 0;
 }
 
-static const char **arguments_of(front *f, int *count)
+static const char **arguments_of(fm_front *f, int *count)
 {
     size_t given = 0, used = 0;
-    while (f->request->flags && f->request->flags[given]) given++;
-    const char **made = allocate(f, given + 7, sizeof *made);
+    while (f->own->request->flags && f->own->request->flags[given]) given++;
+    const char **made = fm_front_allocate(f, given + 7, sizeof *made);
     made[used++] = "-x";
-    made[used++] = f->plus_plus ? "c++" : "c";
-    made[used++] = f->plus_plus ? "-std=gnu++17" : "-std=gnu11";
+    made[used++] = f->own->plus_plus ? "c++" : "c";
+    made[used++] = f->own->plus_plus ? "-std=gnu++17" : "-std=gnu11";
     made[used++] = "-w";
     made[used++] = "-ferror-limit=0";
 #ifdef FATHOM_CLANG_HEADERS
     if (access(FATHOM_CLANG_HEADERS "/include/stddef.h", R_OK) == 0)
         made[used++] = "-resource-dir=" FATHOM_CLANG_HEADERS;
 #endif
-    for (size_t i = 0; i < given; i++) made[used++] = f->request->flags[i];
+    for (size_t i = 0; i < given; i++) made[used++] = f->own->request->flags[i];
     *count = (int)used;
     return made;
 }
 
-static CXTranslationUnit parse(front *f, struct CXUnsavedFile *changed, unsigned count, unsigned options)
+static CXTranslationUnit parse(fm_front *f, struct CXUnsavedFile *changed, unsigned count, unsigned options)
 {
     int argument_count;
     const char **arguments = arguments_of(f, &argument_count);
     CXTranslationUnit unit = NULL;
-    enum CXErrorCode code = clang_parseTranslationUnit2(f->index, f->request->path, arguments, argument_count,
-                                                        changed, count, options, &unit);
+    enum CXErrorCode code = clang_parseTranslationUnit2(f->own->index, f->own->request->path, arguments,
+                                                        argument_count, changed, count, options, &unit);
     if (code != CXError_Success || !unit)
         give_up(f, FM_E_FORMAT, "libclang cannot parse it (%s)",
                 code == CXError_Crashed ? "it crashed" : "are the compiler's flags right?");
     return unit;
 }
 
-static void parse_twice(front *f)
+static void parse_twice(fm_front *f)
 {
-    FILE *readable = fopen(f->request->path, "r");
+    FILE *readable = fopen(f->own->request->path, "r");
     if (!readable) give_up(f, FM_E_IO, "cannot open: %s", strerror(errno));
     fclose(readable);
-    f->unit = parse(f, NULL, 0, CXTranslationUnit_DetailedPreprocessingRecord);
-    complain(f, f->unit);
-    size_t changed = expand_macros(f, f->unit), next = 0;
+    f->own->unit = parse(f, NULL, 0, CXTranslationUnit_DetailedPreprocessingRecord);
+    complain(f, f->own->unit);
+    size_t changed = expand_macros(f, f->own->unit), next = 0;
     if (changed == 0) return;
-    struct CXUnsavedFile *files = allocate(f, changed, sizeof *files);
-    for (source_file *s = f->files; s; s = s->next)
+    struct CXUnsavedFile *files = fm_front_allocate(f, changed, sizeof *files);
+    for (source_file *s = f->own->files; s; s = s->next)
         if (s->segments) files[next++] = (struct CXUnsavedFile){s->path, s->text, (unsigned long)s->size};
     CXTranslationUnit second = parse(f, files, (unsigned)next, 0);
     if (has_errors(second)) { /* the original is as good, but for operators inside macros */
         clang_disposeTranslationUnit(second);
-        for (source_file *s = f->files; s; s = s->next) {
+        for (source_file *s = f->own->files; s; s = s->next) {
             s->segments = NULL;
             s->text = s->original;
             s->size = s->original_size;
         }
         return;
     }
-    clang_disposeTranslationUnit(f->unit);
-    f->unit = second;
+    clang_disposeTranslationUnit(f->own->unit);
+    f->own->unit = second;
 }
 
 /* ---- the entry ---- */
 
 /* The object of a method that is the region itself: as if a pointer to it were handed over. */
-static void find_self(front *f)
+static void find_self(fm_front *f)
 {
-    CXCursor method = f->region_function, class = clang_getCursorSemanticParent(method);
+    CXCursor method = f->own->region_function, class = clang_getCursorSemanticParent(method);
     if (clang_getCursorKind(method) != CXCursor_CXXMethod || clang_CXXMethod_isStatic(method)) return;
     if (clang_getCursorKind(class) == CXCursor_ClassTemplate)
         refuse(f, method,
                "'%s' belongs to a template: its types are not known; --function a function that uses it",
                spelling(f, method));
     shape of = {.element = clang_getCanonicalType(clang_getCursorType(class))};
-    f->frame->self = array_begin(f, array_new(f, method, "this", &of, true), &of);
-    f->frame->has_self = true;
+    f->own->frame->self = array_begin(f, array_new(f, method, "this", &of, true), &of);
+    f->own->frame->has_self = true;
 }
 
-static void make(front *f, FILE *out)
+static void make(fm_front *f, FILE *out)
 {
     node_list region;
     parse_twice(f);
-    read_assumptions(f);
+    fm_assumptions_read(f, f->own->request->assumptions);
+    for (fm_assumption *a = f->assumptions; a; a = a->next)
+        for (unsigned i = 0; i < 2; i++) {
+            fm_amount *amount = &a->amounts[i];
+            amount->form = amount->name ? parameter(f, amount->name) : fm_form_number(f, amount->number);
+        }
     pick_region(f);
     list_begin(&region);
-    f->list = &region;
-    f->now = allocate(f, 1, sizeof *f->now);
-    f->frame = allocate(f, 1, sizeof *f->frame);
-    f->frame->function = f->region_function;
+    f->own->list = &region;
+    f->own->now = fm_front_allocate(f, 1, sizeof *f->own->now);
+    f->own->frame = fm_front_allocate(f, 1, sizeof *f->own->frame);
+    f->own->frame->function = f->own->region_function;
     find_self(f);
-    CXCursor body = body_of(f, f->region_function);
+    CXCursor body = body_of(f, f->own->region_function);
     work_off(f, body);
-    check_assumptions(f);
+    fm_assumptions_check(f);
     tree_check(f, &region);
     region_print(f, &region, out);
 }
@@ -259,7 +249,8 @@ static void make(front *f, FILE *out)
 static fm_status region(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
 {
     fm_error ignored;
-    front *f = calloc(1, sizeof *f);
+    const size_t bytes = sizeof(fm_front) + sizeof(struct fm_own);
+    fm_front *f = calloc(1, bytes);
     *text = NULL;
     *size = 0;
     FILE *out = f ? open_memstream(text, size) : NULL;
@@ -269,20 +260,25 @@ static fm_status region(const fm_clang_request *request, char **text, size_t *si
         free(*text);
         *text = NULL;
         free(f);
-        return fm_fail_memory(error, sizeof *f, "the front end for C and C++");
+        return fm_fail_memory(error, bytes, "the front end for C and C++");
     }
-    f->request = request;
-    f->error = error ? error : &ignored;
-    f->plus_plus = is_plus_plus(request);
-    f->arrays_end = &f->arrays;
-    f->index = clang_createIndex(0, 0);
-    if (setjmp(f->out) == 0) make(f, out);
-    if (f->scratch) fclose(f->scratch);
-    free(f->scratch_text);
-    fm_status status = f->status;
+    struct fm_own *own = f->own = (struct fm_own *)(f + 1);
+    f->fail = module_fail;
+    f->fault = module_fault;
+    f->no_memory = module_no_memory;
+    f->most_degree = MOST_DEGREE;
+    own->request = request;
+    own->error = error ? error : &ignored;
+    own->plus_plus = is_plus_plus(request);
+    own->arrays_end = &own->arrays;
+    own->index = clang_createIndex(0, 0);
+    if (setjmp(own->out) == 0) make(f, out);
+    if (own->scratch) fclose(own->scratch);
+    free(own->scratch_text);
+    fm_status status = own->status;
     bool written = !ferror(out);
-    if (f->unit) clang_disposeTranslationUnit(f->unit);
-    clang_disposeIndex(f->index);
+    if (own->unit) clang_disposeTranslationUnit(own->unit);
+    clang_disposeIndex(own->index);
     fm_arena_destroy(f->arena);
     free(f);
     if (fclose(out) != 0) written = false;

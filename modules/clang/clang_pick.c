@@ -37,12 +37,12 @@ static enum CXChildVisitResult visit(CXCursor cursor, CXCursor parent, CXClientD
                : CXChildVisit_Continue;
 }
 
-static found functions_of(front *f)
+static found functions_of(fm_front *f)
 {
     found all = {0};
-    CXCursor root = clang_getTranslationUnitCursor(f->unit);
+    CXCursor root = clang_getTranslationUnitCursor(f->own->unit);
     clang_visitChildren(root, visit, &all);
-    all.at = allocate(f, all.count, sizeof *all.at);
+    all.at = fm_front_allocate(f, all.count, sizeof *all.at);
     all.count = 0;
     clang_visitChildren(root, visit, &all);
     return all;
@@ -69,7 +69,7 @@ static bool has_loop(CXCursor function)
     return loop;
 }
 
-CXCursor body_of(front *f, CXCursor function)
+CXCursor body_of(fm_front *f, CXCursor function)
 {
     CXCursor definition = clang_getCursorDefinition(function);
     if (clang_Cursor_isNull(definition)) definition = function;
@@ -105,10 +105,10 @@ static enum CXChildVisitResult look_for_instance(CXCursor cursor, CXCursor paren
     return CXChildVisit_Recurse;
 }
 
-static CXCursor instance_of(front *f, CXCursor template)
+static CXCursor instance_of(fm_front *f, CXCursor template)
 {
     instances all = {.wanted = clang_getCanonicalCursor(template)};
-    clang_visitChildren(clang_getTranslationUnitCursor(f->unit), look_for_instance, &all);
+    clang_visitChildren(clang_getTranslationUnitCursor(f->own->unit), look_for_instance, &all);
     if (all.count == 0)
         refuse(f, template, "'%s' is a template that nothing in this source calls: its types are not known",
                spelling(f, template));
@@ -116,7 +116,7 @@ static CXCursor instance_of(front *f, CXCursor template)
         const char *list = NULL;
         for (size_t i = 0; i < all.count; i++) {
             const char *type = type_name(f, clang_getCursorType(all.at[i]));
-            list = list ? text_of(f, "%s; %s", list, type) : type;
+            list = list ? fm_front_text(f, "%s; %s", list, type) : type;
         }
         refuse(f, template, "'%s' is a template with several instances in this source: %s",
                spelling(f, template), list);
@@ -163,7 +163,7 @@ static size_t find_pragma(const source_file *file, const char *word, size_t from
 }
 
 /* The lines between the pragmas; false: there are none in this function. */
-static bool scop_in(front *f, CXCursor function)
+static bool scop_in(fm_front *f, CXCursor function)
 {
     source_file *file;
     size_t begin, end;
@@ -181,26 +181,26 @@ static bool scop_in(front *f, CXCursor function)
         original_place(file, second, &where.line, &column);
         refuse_at(f, &where, "a second #pragma scop in the same function: a region is one piece");
     }
-    f->scop_begin = first;
-    f->scop_end = last;
+    f->own->scop_begin = first;
+    f->own->scop_end = last;
     return true;
 }
 
 /* ---- the choice ---- */
 
-static const char *full_name(front *f, CXCursor function)
+static const char *full_name(fm_front *f, CXCursor function)
 {
     const char *name = spelling(f, function);
     for (CXCursor parent = clang_getCursorSemanticParent(function);
          !clang_Cursor_isNull(parent) && clang_isDeclaration(clang_getCursorKind(parent));
          parent = clang_getCursorSemanticParent(parent)) {
         const char *outer = spelling(f, parent);
-        if (outer[0]) name = text_of(f, "%s::%s", outer, name);
+        if (outer[0]) name = fm_front_text(f, "%s::%s", outer, name);
     }
     return name;
 }
 
-static _Noreturn void refuse_choice(front *f, const found *all, bool loops_only, const char *why)
+static _Noreturn void refuse_choice(fm_front *f, const found *all, bool loops_only, const char *why)
 {
     const char *list = NULL;
     unsigned listed = 0, left = 0;
@@ -210,21 +210,21 @@ static _Noreturn void refuse_choice(front *f, const found *all, bool loops_only,
             left++;
             continue;
         }
-        const char *one = text_of(f, "%s (line %u)", full_name(f, all->at[i]), line_of(f, all->at[i]));
-        list = list ? text_of(f, "%s, %s", list, one) : one;
+        const char *one = fm_front_text(f, "%s (line %u)", full_name(f, all->at[i]), line_of(f, all->at[i]));
+        list = list ? fm_front_text(f, "%s, %s", list, one) : one;
     }
-    if (left) list = text_of(f, "%s, and %u more", list, left);
+    if (left) list = fm_front_text(f, "%s, and %u more", list, left);
     give_up(f, FM_E_ARGUMENT, "%s%s%s", why, list ? ": " : "", list ? list : "");
 }
 
-static bool named(front *f, CXCursor function, const char *name)
+static bool named(fm_front *f, CXCursor function, const char *name)
 {
     return strcmp(spelling(f, function), name) == 0 || strcmp(full_name(f, function), name) == 0;
 }
 
-static CXCursor choose(front *f, const found *all)
+static CXCursor choose(fm_front *f, const found *all)
 {
-    const char *name = f->request->function;
+    const char *name = f->own->request->function;
     CXCursor chosen = clang_getNullCursor();
     size_t fitting = 0, marked = 0;
     if (!name)
@@ -233,7 +233,7 @@ static CXCursor choose(front *f, const found *all)
                 chosen = all->at[i];
                 marked++;
             }
-    f->scop_begin = f->scop_end = 0;
+    f->own->scop_begin = f->own->scop_end = 0;
     if (marked == 1) return chosen;
     if (marked > 1)
         refuse_choice(f, all, true, "several functions have a #pragma scop; --function chooses one");
@@ -244,29 +244,31 @@ static CXCursor choose(front *f, const found *all)
         }
     if (fitting == 1) return chosen;
     if (name && fitting == 0)
-        refuse_choice(f, all, false, text_of(f, "there is no function '%s' with a body; there are", name));
-    if (name) refuse_choice(f, all, false, text_of(f, "there are several functions '%s'", name));
+        refuse_choice(f, all, false,
+                      fm_front_text(f, "there is no function '%s' with a body; there are", name));
+    if (name) refuse_choice(f, all, false, fm_front_text(f, "there are several functions '%s'", name));
     if (fitting == 0)
         give_up(f, FM_E_ARGUMENT, "no function in it has a loop: there is no region to analyse");
     refuse_choice(f, all, true, "several functions have loops; --function or #pragma scop chooses one");
 }
 
-void pick_region(front *f)
+void pick_region(fm_front *f)
 {
     found all = functions_of(f);
     size_t begin, end;
     unsigned column;
     CXCursor chosen = choose(f, &all);
-    f->region_function = chosen;
-    if (clang_getCursorKind(chosen) == CXCursor_FunctionTemplate) f->region_function = instance_of(f, chosen);
-    if (clang_Cursor_isNull(body_of(f, f->region_function)))
+    f->own->region_function = chosen;
+    if (clang_getCursorKind(chosen) == CXCursor_FunctionTemplate)
+        f->own->region_function = instance_of(f, chosen);
+    if (clang_Cursor_isNull(body_of(f, f->own->region_function)))
         refuse(f, chosen, "the body of '%s' is not here", spelling(f, chosen));
-    if (!extent(f, chosen, &f->region_file, &begin, &end))
+    if (!extent(f, chosen, &f->own->region_file, &begin, &end))
         refuse(f, chosen, "the function's lines are not known");
     if (scop_in(f, chosen)) {
-        begin = f->scop_begin;
-        end = f->scop_end;
+        begin = f->own->scop_begin;
+        end = f->own->scop_end;
     }
-    original_place(f->region_file, begin, &f->first_line, &column);
-    original_place(f->region_file, end, &f->last_line, &column);
+    original_place(f->own->region_file, begin, &f->own->first_line, &column);
+    original_place(f->own->region_file, end, &f->own->last_line, &column);
 }

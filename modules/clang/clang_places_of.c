@@ -26,7 +26,7 @@ static value decayed(const location *at)
     return made;
 }
 
-location behind(front *f, CXCursor where, const value *pointer)
+location behind(fm_front *f, CXCursor where, const value *pointer)
 {
     if (pointer->kind == VALUE_POINTER) return pointer->at;
     refuse(f, where, "'%s' points to a place that is not known%s%s", source_text(f, where),
@@ -36,68 +36,64 @@ location behind(front *f, CXCursor where, const value *pointer)
 /* ---- stepping ---- */
 
 /* How many elements of the array one element of the shape is apart from the next; NULL: not known. */
-static const form *distance_of(front *f, CXCursor where, const location *at)
+static const fm_form *distance_of(fm_front *f, CXCursor where, const location *at)
 {
     uint64_t bytes = bytes_of(f, where, at->shape.element), unit = at->array->bytes;
-    const form *elements = elements_of(f, &at->shape);
+    const fm_form *elements = elements_of(f, &at->shape);
     if (bytes % unit)
         refuse(f, where, "'%s' walks through '%s' in steps of %llu bytes, but its elements have %llu",
                source_text(f, where), at->array->name, (unsigned long long)bytes, (unsigned long long)unit);
-    return elements ? form_scale(f, elements, (int64_t)(bytes / unit)) : NULL;
+    return elements ? fm_form_scale(f, elements, (int64_t)(bytes / unit)) : NULL;
 }
 
-void carry(front *f, const array *of, const form **subscripts)
+void carry(fm_front *f, const array *of, const fm_form **subscripts)
 {
     for (unsigned d = of->rank; d-- > 1 && !of->units;) {
-        const form *extent = of->extents[d], *rows = form_number(f, 0), *from = subscripts[d];
+        const fm_form *extent = of->extents[d], *rows = fm_form_number(f, 0), *from = subscripts[d];
         if (!extent || (extent->count > 0 && (extent->count > 1 || extent->constant))) return;
         for (size_t i = 0; i <= from->count; i++) {
-            form *one = allocate(f, 1, sizeof *one + sizeof(term));
-            if (i < from->count) {
-                one->count = 1;
-                one->terms[0] = from->terms[i];
-            } else {
-                one->constant = from->constant;
-            }
-            const form *part = form_exact_term(f, one, extent);
-            if (part) rows = form_add(f, rows, part);
+            const fm_form *one =
+                i < from->count ? fm_form_of_term(f, &from->terms[i]) : fm_form_number(f, from->constant);
+            const fm_form *part = fm_form_exact_term(f, one, extent);
+            if (part) rows = fm_form_add(f, rows, part);
         }
-        const form *whole = form_multiply(f, rows, extent);
+        const fm_form *whole = fm_form_multiply(f, rows, extent);
         if (!whole) return;
-        subscripts[d] = form_subtract(f, from, whole);
-        subscripts[d - 1] = form_add(f, subscripts[d - 1], rows);
+        subscripts[d] = fm_form_subtract(f, from, whole);
+        subscripts[d - 1] = fm_form_add(f, subscripts[d - 1], rows);
     }
 }
 
-location step(front *f, CXCursor where, const location *from, const form *distance)
+location step(fm_front *f, CXCursor where, const location *from, const fm_form *distance)
 {
     location made = *from;
     int64_t none;
-    if (form_is_number(distance, &none) && none == 0) return made;
+    if (fm_form_is_number(distance, &none) && none == 0) return made;
     if (!made.array) refuse(f, where, "'%s' steps away from a variable", source_text(f, where));
     if (made.array->rank == 0)
         refuse(f, where, "'%s' steps away from a single number", source_text(f, where));
-    const form *apart = distance_of(f, where, from), *stride = form_number(f, 1);
+    const fm_form *apart = distance_of(f, where, from), *stride = fm_form_number(f, 1);
     if (!apart) refuse(f, where, "'%s' needs an extent that is not known", source_text(f, where));
     unsigned expected = made.array->rank - 1 - (made.shape.rank < made.array->rank ? made.shape.rank : 0);
-    const form *found = NULL;
+    const fm_form *found = NULL;
     unsigned dimension = 0;
     for (unsigned d = made.array->rank; d-- > 0;) {
-        if (form_equal(stride, apart) && (!found || d == expected)) {
+        if (fm_form_equal(stride, apart) && (!found || d == expected)) {
             found = stride;
             dimension = d;
         }
-        if (d > 0) stride = made.array->extents[d] ? form_multiply(f, stride, made.array->extents[d]) : NULL;
+        if (d > 0)
+            stride = made.array->extents[d] ? fm_form_multiply(f, stride, made.array->extents[d]) : NULL;
         if (!stride) break;
     }
     if (found) {
-        made.subscripts[dimension] = form_add(f, made.subscripts[dimension], distance);
+        made.subscripts[dimension] = fm_form_add(f, made.subscripts[dimension], distance);
         return made;
     }
-    const form *far = form_multiply(f, apart, distance);
+    const fm_form *far = fm_form_multiply(f, apart, distance);
     if (!far) refuse(f, where, "the subscript of '%s' is not affine", source_text(f, where));
     unsigned last = made.array->rank - 1;
-    made.subscripts[last] = form_add(f, made.subscripts[last], far);
+    made.subscripts[last] = fm_form_add(f, made.subscripts[last], far);
     return made;
 }
 
@@ -107,11 +103,11 @@ static bool at_the_beginning(const location *at)
 {
     int64_t number;
     for (unsigned i = 0; i < at->array->rank; i++)
-        if (!form_is_number(at->subscripts[i], &number) || number != 0) return false;
+        if (!fm_form_is_number(at->subscripts[i], &number) || number != 0) return false;
     return true;
 }
 
-location member(front *f, CXCursor where, const location *of, CXCursor field)
+location member(fm_front *f, CXCursor where, const location *of, CXCursor field)
 {
     CXType type = clang_getCursorType(field);
     type_class class = classify(type);
@@ -141,7 +137,7 @@ location member(front *f, CXCursor where, const location *of, CXCursor field)
     if (made.array->units) {
         unsigned last = made.array->rank - 1;
         uint64_t units = made.offset / made.array->bytes;
-        made.subscripts[last] = form_add(f, made.subscripts[last], form_number(f, (int64_t)units));
+        made.subscripts[last] = fm_form_add(f, made.subscripts[last], fm_form_number(f, (int64_t)units));
         made.offset %= made.array->bytes;
     } else if (made.shape.rank > 0) {
         refuse(f, where, "'%s' is an array inside a struct whose size is not known", source_text(f, where));
@@ -149,7 +145,7 @@ location member(front *f, CXCursor where, const location *of, CXCursor field)
     return made;
 }
 
-static location locate_member(front *f, CXCursor expression)
+static location locate_member(fm_front *f, CXCursor expression)
 {
     CXCursor field = clang_getCursorReferenced(expression);
     enum CXCursorKind kind = clang_getCursorKind(field);
@@ -162,9 +158,9 @@ static location locate_member(front *f, CXCursor expression)
         if (clang_isExpression(clang_getCursorKind(all.at[i]))) base = all.at[i];
     location object;
     if (clang_Cursor_isNull(base)) { /* this-> is not written */
-        if (!f->frame->has_self)
+        if (!f->own->frame->has_self)
             refuse(f, expression, "the object of '%s' is not known", source_text(f, expression));
-        object = f->frame->self;
+        object = f->own->frame->self;
     } else if (classify(clang_getCursorType(base)) == TYPE_POINTER) {
         value pointer = evaluate(f, base);
         object = behind(f, base, &pointer);
@@ -176,19 +172,19 @@ static location locate_member(front *f, CXCursor expression)
 
 /* ---- subscripts ---- */
 
-static location locate_element(front *f, CXCursor expression)
+static location locate_element(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     if (all.count != 2) refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     bool turned = classify(clang_getCursorType(all.at[0])) == TYPE_INTEGER; /* 3[a] */
     value base = evaluate(f, all.at[turned ? 1 : 0]);
-    const form *index =
-        number_of(f, all.at[turned ? 0 : 1], text_of(f, "the subscript of '%s'", source_text(f, expression)));
+    const fm_form *index = number_of(f, all.at[turned ? 0 : 1],
+                                     fm_front_text(f, "the subscript of '%s'", source_text(f, expression)));
     location first = behind(f, all.at[turned ? 1 : 0], &base);
     return step(f, expression, &first, index);
 }
 
-static location locate_variable(front *f, CXCursor expression)
+static location locate_variable(fm_front *f, CXCursor expression)
 {
     CXCursor declaration = clang_getCursorReferenced(expression);
     enum CXCursorKind kind = clang_getCursorKind(declaration);
@@ -199,7 +195,7 @@ static location locate_variable(front *f, CXCursor expression)
     return now.kind == VALUE_LOCATION ? now.at : register_of(v);
 }
 
-location locate(front *f, CXCursor expression)
+location locate(fm_front *f, CXCursor expression)
 {
     cursors all;
     switch (clang_getCursorKind(expression)) {
@@ -251,7 +247,7 @@ location locate(front *f, CXCursor expression)
         break;
     }
     case CXCursor_CXXThisExpr:
-        if (f->frame->has_self) return f->frame->self;
+        if (f->own->frame->has_self) return f->own->frame->self;
         break;
     default:
         break;
@@ -262,7 +258,7 @@ location locate(front *f, CXCursor expression)
 
 /* ---- loads and stores ---- */
 
-static array *memory_of(front *f, variable *v)
+static array *memory_of(fm_front *f, variable *v)
 {
     if (!v->memory) {
         shape of = {.element = v->type};
@@ -273,36 +269,37 @@ static array *memory_of(front *f, variable *v)
 }
 
 /* A number that is computed while the program runs, in a variable: in memory where that is asked for. */
-static void touch_scalar(front *f, CXCursor where, variable *v, bool is_store)
+static void touch_scalar(fm_front *f, CXCursor where, variable *v, bool is_store)
 {
     type_class class = classify(v->type);
-    if (v->owner_array && class == TYPE_INTEGER && !f->nowhere) { /* of what a pointer points to */
+    if (v->owner_array && class == TYPE_INTEGER && !f->own->nowhere) { /* of what a pointer points to */
         long long bits = clang_Cursor_getOffsetOfField(v->declaration);
         shape of = {.element = v->type};
         location at = array_begin(f, v->owner_array, &of);
         at.offset = bits > 0 ? (uint64_t)bits / 8 : 0;
         if (v->owner_array->units) {
             at.subscripts[v->owner_array->rank - 1] =
-                form_number(f, (int64_t)(at.offset / v->owner_array->bytes));
+                fm_form_number(f, (int64_t)(at.offset / v->owner_array->bytes));
             at.offset %= v->owner_array->bytes;
         }
         access_add(f, where, &at, is_store);
         return;
     }
-    if (!f->request->scalars || f->nowhere || (class != TYPE_FLOAT && class != TYPE_INTEGER)) return;
+    if (!f->own->request->scalars || f->own->nowhere || (class != TYPE_FLOAT && class != TYPE_INTEGER))
+        return;
     shape of = {.element = v->type};
     location at = array_begin(f, memory_of(f, v), &of);
     access_add(f, where, &at, is_store);
 }
 
-value load(front *f, CXCursor where, const location *at)
+value load(fm_front *f, CXCursor where, const location *at)
 {
     if (at->variable) {
         value now = variable_value(f, at->variable);
         if (now.kind == VALUE_LOCATION && now.at.shape.rank > 0) return decayed(&now.at);
         if (now.kind == VALUE_LOCATION && !now.at.variable) return load(f, where, &now.at);
         if (now.kind == VALUE_NOTHING)
-            return data(text_of(f, "as '%s' has no value yet", at->variable->name));
+            return data(fm_front_text(f, "as '%s' has no value yet", at->variable->name));
         if (now.kind == VALUE_DATA) touch_scalar(f, where, at->variable, false);
         return now;
     }
@@ -330,10 +327,10 @@ value load(front *f, CXCursor where, const location *at)
             note(f, "%s is identity: %s[i] is i", at->array->name, at->array->name);
         return integer(at->subscripts[0]);
     }
-    return data(text_of(f, "which is loaded from '%s' while the program runs", source_text(f, where)));
+    return data(fm_front_text(f, "which is loaded from '%s' while the program runs", source_text(f, where)));
 }
 
-void store(front *f, CXCursor where, const location *at, value to)
+void store(fm_front *f, CXCursor where, const location *at, value to)
 {
     if (!at->variable) {
         if (at->shape.rank > 0) refuse(f, where, "'%s' is assigned as a whole", source_text(f, where));
@@ -362,6 +359,6 @@ void store(front *f, CXCursor where, const location *at, value to)
     variable_set(f, v, to);
     if (to.kind == VALUE_DATA) {
         touch_scalar(f, where, v, true);
-        if (f->statement) f->statement->kept = true;
+        if (f->own->statement) f->own->statement->kept = true;
     }
 }

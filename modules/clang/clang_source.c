@@ -30,16 +30,16 @@ static enum CXChildVisitResult keep_child(CXCursor cursor, CXCursor parent, CXCl
     return CXChildVisit_Continue;
 }
 
-cursors children(front *f, CXCursor cursor)
+cursors children(fm_front *f, CXCursor cursor)
 {
     collected all = {0};
     clang_visitChildren(cursor, count_child, &all);
-    all.at = allocate(f, all.room, sizeof *all.at);
+    all.at = fm_front_allocate(f, all.room, sizeof *all.at);
     clang_visitChildren(cursor, keep_child, &all);
     return (cursors){all.count, all.at};
 }
 
-CXCursor only_child(front *f, CXCursor cursor)
+CXCursor only_child(fm_front *f, CXCursor cursor)
 {
     cursors all = children(f, cursor);
     return all.count == 1 ? all.at[0] : clang_getNullCursor();
@@ -50,7 +50,7 @@ bool same(CXCursor left, CXCursor right)
     return clang_equalCursors(left, right) != 0;
 }
 
-CXCursor bare(front *f, CXCursor cursor)
+CXCursor bare(fm_front *f, CXCursor cursor)
 {
     for (;;) {
         enum CXCursorKind kind = clang_getCursorKind(cursor);
@@ -61,18 +61,18 @@ CXCursor bare(front *f, CXCursor cursor)
     }
 }
 
-const char *spelling(front *f, CXCursor cursor)
+const char *spelling(fm_front *f, CXCursor cursor)
 {
     CXString text = clang_getCursorSpelling(cursor);
-    const char *made = text_of(f, "%s", clang_getCString(text) ? clang_getCString(text) : "");
+    const char *made = fm_front_text(f, "%s", clang_getCString(text) ? clang_getCString(text) : "");
     clang_disposeString(text);
     return made;
 }
 
-const char *type_name(front *f, CXType type)
+const char *type_name(fm_front *f, CXType type)
 {
     CXString text = clang_getTypeSpelling(type);
-    const char *made = text_of(f, "%s", clang_getCString(text) ? clang_getCString(text) : "");
+    const char *made = fm_front_text(f, "%s", clang_getCString(text) ? clang_getCString(text) : "");
     clang_disposeString(text);
     return made;
 }
@@ -98,43 +98,43 @@ bool constant_of(CXCursor cursor, int64_t *number)
 
 /* ---- files ---- */
 
-static void index_lines(front *f, source_file *file)
+static void index_lines(fm_front *f, source_file *file)
 {
     size_t count = 1, next = 1;
     for (size_t i = 0; i < file->original_size; i++) count += file->original[i] == '\n';
-    file->lines = allocate(f, count, sizeof *file->lines);
+    file->lines = fm_front_allocate(f, count, sizeof *file->lines);
     for (size_t i = 0; i < file->original_size; i++)
         if (file->original[i] == '\n') file->lines[next++] = i + 1;
     file->line_count = count;
 }
 
-source_file *file_of(front *f, CXFile file)
+source_file *file_of(fm_front *f, CXFile file)
 {
     if (!file) return NULL;
     CXString name = clang_getFileName(file);
     const char *path = clang_getCString(name);
-    source_file *found = f->files;
+    source_file *found = f->own->files;
     while (found && strcmp(found->path, path) != 0) found = found->next;
     if (!found) {
         size_t size = 0;
-        const char *text = clang_getFileContents(f->unit, file, &size);
-        found = allocate(f, 1, sizeof *found);
-        found->path = text_of(f, "%s", path);
+        const char *text = clang_getFileContents(f->own->unit, file, &size);
+        found = fm_front_allocate(f, 1, sizeof *found);
+        found->path = fm_front_text(f, "%s", path);
         if (text) {
-            found->original = found->text = text_piece(f, text, size);
+            found->original = found->text = fm_front_piece(f, text, size);
             found->original_size = found->size = size;
             index_lines(f, found);
         }
-        found->next = f->files;
-        f->files = found;
+        found->next = f->own->files;
+        f->own->files = found;
     }
     clang_disposeString(name);
     return found;
 }
 
-unsigned file_number(front *f, source_file *file)
+unsigned file_number(fm_front *f, source_file *file)
 {
-    if (!file->number) file->number = ++f->file_count;
+    if (!file->number) file->number = ++f->own->file_count;
     return file->number;
 }
 
@@ -164,7 +164,7 @@ void original_place(const source_file *file, size_t offset, unsigned *line, unsi
     *column = (unsigned)(offset - (file->line_count ? file->lines[low] : 0)) + 1;
 }
 
-bool extent(front *f, CXCursor cursor, source_file **file, size_t *begin, size_t *end)
+bool extent(fm_front *f, CXCursor cursor, source_file **file, size_t *begin, size_t *end)
 {
     CXSourceRange range = clang_getCursorExtent(cursor);
     CXFile first, last;
@@ -178,7 +178,7 @@ bool extent(front *f, CXCursor cursor, source_file **file, size_t *begin, size_t
     return (*file)->text && to <= (*file)->size;
 }
 
-place place_of(front *f, CXCursor cursor)
+place place_of(fm_front *f, CXCursor cursor)
 {
     place made = {0};
     size_t begin, end;
@@ -187,7 +187,7 @@ place place_of(front *f, CXCursor cursor)
     return made;
 }
 
-place place_of_name(front *f, CXCursor declaration)
+place place_of_name(fm_front *f, CXCursor declaration)
 {
     place made = {0};
     CXFile file;
@@ -198,18 +198,18 @@ place place_of_name(front *f, CXCursor declaration)
     return made;
 }
 
-unsigned line_of(front *f, CXCursor cursor)
+unsigned line_of(fm_front *f, CXCursor cursor)
 {
     return place_of(f, cursor).line;
 }
 
-const char *source_text(front *f, CXCursor cursor)
+const char *source_text(fm_front *f, CXCursor cursor)
 {
     enum { MOST = 200 };
     source_file *file;
     size_t begin, end, used = 0;
     if (!extent(f, cursor, &file, &begin, &end)) return "";
-    char *made = allocate(f, MOST + 4, 1);
+    char *made = fm_front_allocate(f, MOST + 4, 1);
     while (begin < end && used < MOST) {
         size_t next = skip_blank(file->text, begin, end);
         if (next > begin && used > 0) made[used++] = ' ';
@@ -248,15 +248,15 @@ size_t skip_blank(const char *text, size_t at, size_t end)
     return at;
 }
 
-static const char *operator_in(front *f, const source_file *file, size_t begin, size_t end)
+static const char *operator_in(fm_front *f, const source_file *file, size_t begin, size_t end)
 {
     size_t at = skip_blank(file->text, begin, end), last = at;
     while (last < end && skip_blank(file->text, last, end) == last) last++;
     if (skip_blank(file->text, last, end) != end) return ""; /* more than one word */
-    return last > at && last - at <= 3 ? text_piece(f, file->text + at, last - at) : "";
+    return last > at && last - at <= 3 ? fm_front_piece(f, file->text + at, last - at) : "";
 }
 
-const char *operator_between(front *f, CXCursor left, CXCursor right)
+const char *operator_between(fm_front *f, CXCursor left, CXCursor right)
 {
     source_file *file, *other;
     size_t begin, end, ignored;
@@ -264,7 +264,7 @@ const char *operator_between(front *f, CXCursor left, CXCursor right)
     return file == other && begin < end ? operator_in(f, file, begin, end) : "";
 }
 
-const char *operator_before(front *f, CXCursor whole, CXCursor operand)
+const char *operator_before(fm_front *f, CXCursor whole, CXCursor operand)
 {
     source_file *file, *other;
     size_t begin, end, ignored;
@@ -272,7 +272,7 @@ const char *operator_before(front *f, CXCursor whole, CXCursor operand)
     return file == other && begin < end ? operator_in(f, file, begin, end) : "";
 }
 
-const char *operator_behind(front *f, CXCursor whole, CXCursor operand)
+const char *operator_behind(fm_front *f, CXCursor whole, CXCursor operand)
 {
     source_file *file, *other;
     size_t begin, end, ignored;

@@ -11,9 +11,9 @@
 
 /* ---- the region's statements ---- */
 
-void statement_begin(front *f, CXCursor where)
+void statement_begin(fm_front *f, CXCursor where)
 {
-    f->statement = node_new(f, NODE_STATEMENT, place_of(f, where));
+    f->own->statement = node_new(f, NODE_STATEMENT, place_of(f, where));
 }
 
 static bool is_worth(const node *n)
@@ -22,40 +22,40 @@ static bool is_worth(const node *n)
     return n->accesses || n->kept || o->adds || o->multiplies || o->divides || o->specials || o->integers;
 }
 
-void statement_end(front *f)
+void statement_end(fm_front *f)
 {
-    node *made = f->statement;
-    f->statement = NULL;
-    if (made && !f->nowhere && is_worth(made)) node_append(f->list, made);
+    node *made = f->own->statement;
+    f->own->statement = NULL;
+    if (made && !f->own->nowhere && is_worth(made)) node_append(f->own->list, made);
 }
 
-void statement_cut(front *f, CXCursor where)
+void statement_cut(fm_front *f, CXCursor where)
 {
-    if (!f->statement) return;
-    place at = f->statement->place;
+    if (!f->own->statement) return;
+    place at = f->own->statement->place;
     statement_end(f);
     (void)where;
-    f->statement = node_new(f, NODE_STATEMENT, at);
+    f->own->statement = node_new(f, NODE_STATEMENT, at);
 }
 
-operations *operations_of(front *f)
+operations *operations_of(fm_front *f)
 {
-    return f->statement ? &f->statement->operations : NULL;
+    return f->own->statement ? &f->own->statement->operations : NULL;
 }
 
-void access_add(front *f, CXCursor where, const location *at, bool is_store)
+void access_add(fm_front *f, CXCursor where, const location *at, bool is_store)
 {
-    if (f->nowhere) return;
-    if (!f->statement) {
+    if (f->own->nowhere) return;
+    if (!f->own->statement) {
         statement_begin(f, where);
         access_add(f, where, at, is_store);
         statement_end(f);
         return;
     }
-    touch *made = allocate(f, 1, sizeof *made);
+    touch *made = fm_front_allocate(f, 1, sizeof *made);
     made->store = is_store;
     made->array = at->array;
-    made->subscripts = allocate(f, at->array->rank, sizeof *made->subscripts);
+    made->subscripts = fm_front_allocate(f, at->array->rank, sizeof *made->subscripts);
     memcpy(made->subscripts, at->subscripts, at->array->rank * sizeof *made->subscripts);
     made->offset = at->offset;
     made->bytes = bytes_of(f, where, at->shape.element);
@@ -64,25 +64,25 @@ void access_add(front *f, CXCursor where, const location *at, bool is_store)
                source_text(f, where), made->offset + made->bytes, at->array->name, at->array->bytes);
     made->place = place_of(f, where);
     made->text = source_text(f, where);
-    *f->statement->accesses_end = made;
-    f->statement->accesses_end = &made->next;
+    *f->own->statement->accesses_end = made;
+    f->own->statement->accesses_end = &made->next;
 }
 
 /* ---- declarations ---- */
 
 /* double a[3] = {1, 2, 3}: the values one after the other, and zeros in the rest. */
-static void fill_array(front *f, CXCursor where, const location *from, CXCursor list)
+static void fill_array(fm_front *f, CXCursor where, const location *from, CXCursor list)
 {
     cursors all = children(f, list);
-    const form *extent = from->shape.extents[0];
+    const fm_form *extent = from->shape.extents[0];
     int64_t count;
-    if (!extent || !form_is_number(extent, &count))
+    if (!extent || !fm_form_is_number(extent, &count))
         refuse(f, where, "an array whose extent is not a number has a list of values");
     location row = *from;
     for (unsigned i = 1; i < from->shape.rank; i++) row.shape.extents[i - 1] = from->shape.extents[i];
     row.shape.rank--;
     for (size_t i = 0; i < all.count && (int64_t)i < count; i++) {
-        location here = step(f, where, &row, form_number(f, (int64_t)i));
+        location here = step(f, where, &row, fm_form_number(f, (int64_t)i));
         if (here.shape.rank > 0) {
             fill_array(f, where, &here, all.at[i]);
         } else {
@@ -92,35 +92,35 @@ static void fill_array(front *f, CXCursor where, const location *from, CXCursor 
     }
     if ((int64_t)all.count >= count) return;
     statement_end(f);
-    node_list *outside = f->list;
+    node_list *outside = f->own->list;
     node *loops[MOST_RANK];
     location here = row;
     unsigned depth = 0;
     for (;;) { /* the rest: a loop for each dimension */
         node *loop = loops[depth++] = node_new(f, NODE_LOOP, place_of(f, where));
-        loop->variable = atom_new(f, ATOM_LOOP, "zero");
-        loop->first = form_number(f, depth == 1 ? (int64_t)all.count : 0);
-        loop->last = form_subtract(f, extent, form_number(f, 1));
+        loop->variable = fm_atom_new(f, FM_ATOM_LOOP, "zero");
+        loop->first = fm_form_number(f, depth == 1 ? (int64_t)all.count : 0);
+        loop->last = fm_form_subtract(f, extent, fm_form_number(f, 1));
         loop->step = 1;
-        here = step(f, where, &here, form_atom(f, loop->variable));
+        here = step(f, where, &here, fm_form_atom(f, loop->variable));
         if (here.shape.rank == 0) break;
         extent = here.shape.extents[0];
         for (unsigned i = 1; i < here.shape.rank; i++) here.shape.extents[i - 1] = here.shape.extents[i];
         here.shape.rank--;
     }
-    f->list = &loops[depth - 1]->body;
+    f->own->list = &loops[depth - 1]->body;
     statement_begin(f, where);
     access_add(f, where, &here, true);
     statement_end(f);
-    f->list = outside;
+    f->own->list = outside;
     while (depth-- > 0) {
-        if (f->nowhere || !loops[depth]->body.first) continue;
-        node_append(depth > 0 ? &loops[depth - 1]->body : f->list, loops[depth]);
+        if (f->own->nowhere || !loops[depth]->body.first) continue;
+        node_append(depth > 0 ? &loops[depth - 1]->body : f->own->list, loops[depth]);
     }
     statement_begin(f, where);
 }
 
-static void declare_array(front *f, CXCursor declaration, variable *v, CXCursor first)
+static void declare_array(fm_front *f, CXCursor declaration, variable *v, CXCursor first)
 {
     shape of = shape_of(f, declaration, v->type, declaration);
     if (!v->memory) v->memory = array_new(f, declaration, v->name, &of, false);
@@ -139,7 +139,7 @@ static void declare_array(front *f, CXCursor declaration, variable *v, CXCursor 
     fill_array(f, declaration, &made.at, list);
 }
 
-static void declare_struct(front *f, CXCursor declaration, variable *v, CXCursor first)
+static void declare_struct(fm_front *f, CXCursor declaration, variable *v, CXCursor first)
 {
     value object = {.kind = VALUE_LOCATION, .at = {.variable = v, .shape = {.element = v->type}}};
     variable_set(f, v, object);
@@ -172,7 +172,7 @@ static void declare_struct(front *f, CXCursor declaration, variable *v, CXCursor
     }
 }
 
-void declare_reference(front *f, variable *v, CXCursor first)
+void declare_reference(fm_front *f, variable *v, CXCursor first)
 {
     CXCursor from = bare(f, first);
     enum CXCursorKind kind = clang_getCursorKind(from);
@@ -199,7 +199,7 @@ void declare_reference(front *f, variable *v, CXCursor first)
     variable_set(f, v, made);
 }
 
-void declare(front *f, CXCursor declaration)
+void declare(fm_front *f, CXCursor declaration)
 {
     variable *v = variable_of(f, declaration, declaration);
     CXCursor first = clang_Cursor_getVarDeclInitializer(declaration);
@@ -245,7 +245,7 @@ void declare(front *f, CXCursor declaration)
 
 /* ---- before the region ---- */
 
-static void forget(front *f, CXCursor statement)
+static void forget(fm_front *f, CXCursor statement)
 {
     variable_set_of set = {0};
     if (clang_getCursorKind(statement) == CXCursor_VarDecl)
@@ -259,14 +259,14 @@ static void forget(front *f, CXCursor statement)
 }
 
 /* A statement, or one variable of a declaration. */
-static void work_off_before(front *f, CXCursor statement)
+static void work_off_before(fm_front *f, CXCursor statement)
 {
     jmp_buf out;
-    frame *const at = f->frame;
-    open_loop *const loop = f->loop;
-    node_list *const list = f->list;
-    const unsigned quiet = f->quiet, nowhere = f->nowhere;
-    state *const before = state_copy(f, f->now);
+    frame *const at = f->own->frame;
+    open_loop *const loop = f->own->loop;
+    node_list *const list = f->own->list;
+    const unsigned quiet = f->own->quiet, nowhere = f->own->nowhere;
+    state *const before = state_copy(f, f->own->now);
     volatile bool fine = false;
     if (clang_getCursorKind(statement) == CXCursor_DeclStmt) {
         cursors all = children(f, statement);
@@ -274,51 +274,51 @@ static void work_off_before(front *f, CXCursor statement)
             if (clang_getCursorKind(all.at[i]) == CXCursor_VarDecl) work_off_before(f, all.at[i]);
         return;
     }
-    memcpy(&out, &f->out, sizeof out);
-    f->nowhere++;
-    if (setjmp(f->out) == 0) {
+    memcpy(&out, &f->own->out, sizeof out);
+    f->own->nowhere++;
+    if (setjmp(f->own->out) == 0) {
         if (clang_getCursorKind(statement) == CXCursor_VarDecl)
             declare(f, statement);
         else
             work_off(f, statement);
         fine = true;
     }
-    memcpy(&f->out, &out, sizeof out);
-    f->nowhere = nowhere;
-    f->quiet = quiet;
-    f->expression_depth = 0; /* a statement before the region */
-    f->frame = at;
-    f->loop = loop;
-    f->list = list;
-    f->statement = NULL;
-    f->fork_out = NULL;
+    memcpy(&f->own->out, &out, sizeof out);
+    f->own->nowhere = nowhere;
+    f->own->quiet = quiet;
+    f->own->expression_depth = 0; /* a statement before the region */
+    f->own->frame = at;
+    f->own->loop = loop;
+    f->own->list = list;
+    f->own->statement = NULL;
+    f->own->fork_out = NULL;
     if (fine) return;
-    if (f->status == FM_E_NOMEM || f->status == FM_E_LIMIT) longjmp(f->out, 1);
-    f->status = FM_OK;
-    f->now = before;
+    if (f->own->status == FM_E_NOMEM || f->own->status == FM_E_LIMIT) longjmp(f->own->out, 1);
+    f->own->status = FM_OK;
+    f->own->now = before;
     forget(f, statement);
 }
 
 /* ---- one after the other ---- */
 
-static leaving one_statement(front *f, const cursors *list, size_t at, bool tail, size_t *next)
+static leaving one_statement(fm_front *f, const cursors *list, size_t at, bool tail, size_t *next)
 {
     CXCursor statement = list->at[at];
     source_file *file;
     size_t begin, end;
-    if (f->scop_end && extent(f, statement, &file, &begin, &end) && file == f->region_file &&
-        !f->frame->parent) {
-        if (begin >= f->scop_end) {
+    if (f->own->scop_end && extent(f, statement, &file, &begin, &end) && file == f->own->region_file &&
+        !f->own->frame->parent) {
+        if (begin >= f->own->scop_end) {
             *next = list->count;
             return LEAVES_NOT;
         }
-        if (end <= f->scop_begin) {
+        if (end <= f->own->scop_begin) {
             work_off_before(f, statement);
             return LEAVES_NOT;
         }
-        if (begin < f->scop_begin && clang_getCursorKind(statement) != CXCursor_CompoundStmt)
+        if (begin < f->own->scop_begin && clang_getCursorKind(statement) != CXCursor_CompoundStmt)
             refuse(f, statement, "#pragma scop is inside this statement: put it around the whole of it");
-        if (begin >= f->scop_begin && end > f->scop_end)
+        if (begin >= f->own->scop_begin && end > f->own->scop_end)
             refuse(f, statement, "#pragma endscop is inside this statement: put it behind it");
     }
     enum CXCursorKind kind = clang_getCursorKind(statement);
@@ -326,7 +326,7 @@ static leaving one_statement(front *f, const cursors *list, size_t at, bool tail
     return work_off_forked(f, statement, list, next, tail);
 }
 
-leaving work_off_list(front *f, const cursors *list, size_t from, bool tail)
+leaving work_off_list(fm_front *f, const cursors *list, size_t from, bool tail)
 {
     for (size_t at = from; at < list->count;) {
         size_t next = at + 1;
@@ -337,30 +337,30 @@ leaving work_off_list(front *f, const cursors *list, size_t from, bool tail)
     return LEAVES_NOT;
 }
 
-leaving work_off_body(front *f, CXCursor statement, bool tail)
+leaving work_off_body(fm_front *f, CXCursor statement, bool tail)
 {
     cursors list = {1, &statement};
     if (clang_getCursorKind(statement) == CXCursor_CompoundStmt) list = children(f, statement);
     return work_off_list(f, &list, 0, tail);
 }
 
-static leaving work_off_return(front *f, CXCursor statement)
+static leaving work_off_return(fm_front *f, CXCursor statement)
 {
     cursors all = children(f, statement);
-    if (f->loop && f->loop->frame == f->frame)
+    if (f->own->loop && f->own->loop->frame == f->own->frame)
         refuse(f, statement, "a return inside a loop is not expressible");
     if (all.count == 0) return LEAVES_RETURN;
     statement_begin(f, statement);
-    if (classify(clang_getCursorResultType(f->frame->function)) == TYPE_REFERENCE)
-        f->frame->result = (value){.kind = VALUE_LOCATION, .at = locate(f, all.at[0])};
+    if (classify(clang_getCursorResultType(f->own->frame->function)) == TYPE_REFERENCE)
+        f->own->frame->result = (value){.kind = VALUE_LOCATION, .at = locate(f, all.at[0])};
     else
-        f->frame->result = evaluate(f, all.at[0]);
-    f->frame->returns = true;
+        f->own->frame->result = evaluate(f, all.at[0]);
+    f->own->frame->returns = true;
     statement_end(f);
     return LEAVES_RETURN;
 }
 
-leaving work_off(front *f, CXCursor statement)
+leaving work_off(fm_front *f, CXCursor statement)
 {
     cursors all;
     size_t ignored = 0;

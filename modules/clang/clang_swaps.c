@@ -7,14 +7,14 @@
 #include "clang_loop.h"
 
 /* The value that the variable has at the beginning of an iteration. */
-static value entered(front *f, const loop_parts *p, const entry *e)
+static value entered(fm_front *f, const loop_parts *p, const entry *e)
 {
-    location at = step(f, p->where, &e->before.at, form_atom(f, e->unknown));
+    location at = step(f, p->where, &e->before.at, fm_form_atom(f, e->unknown));
     return pointer_to(&at);
 }
 
 /* Does `e` have at the end what `other` has at the beginning? */
-static bool takes_over(front *f, const loop_parts *p, const entry *e, const entry *other)
+static bool takes_over(fm_front *f, const loop_parts *p, const entry *e, const entry *other)
 {
     const value after = variable_value(f, e->variable), begin = entered(f, p, other);
     return after.kind == VALUE_POINTER && value_equal(f, &after, &begin);
@@ -31,16 +31,16 @@ static const entry *counter_of(const entries *all)
     for (size_t i = 0; i < all->count; i++) {
         int64_t amount;
         if (all->at[i].before.kind == VALUE_INTEGER && all->at[i].amount &&
-            form_is_number(all->at[i].amount, &amount) && (amount == 1 || amount == -1))
+            fm_form_is_number(all->at[i].amount, &amount) && (amount == 1 || amount == -1))
             return &all->at[i];
     }
     return NULL;
 }
 
-swaps loop_find_swaps(front *f, const loop_parts *p, entries *all)
+swaps loop_find_swaps(fm_front *f, const loop_parts *p, entries *all)
 {
     swaps made = {0};
-    const entry **pairs = allocate(f, all->count, sizeof *pairs);
+    const entry **pairs = fm_front_allocate(f, all->count, sizeof *pairs);
     for (size_t i = 0; i < all->count; i++)
         for (size_t k = i + 1; k < all->count; k++) {
             const entry *one = &all->at[i], *other = &all->at[k];
@@ -55,8 +55,8 @@ swaps loop_find_swaps(front *f, const loop_parts *p, entries *all)
     const entry *counter = counter_of(all);
     if (!counter) return (swaps){0};
     made.counter = counter->variable;
-    made.variables = allocate(f, made.count, sizeof *made.variables);
-    made.values = allocate(f, made.count, sizeof *made.values);
+    made.variables = fm_front_allocate(f, made.count, sizeof *made.variables);
+    made.values = fm_front_allocate(f, made.count, sizeof *made.values);
     for (size_t i = 0; i < made.count; i++) {
         made.variables[i] = pairs[i]->variable;
         made.values[i] = pairs[i]->before;
@@ -76,41 +76,41 @@ void swaps_leave_out(const swaps *of, variable_set_of *set)
 }
 
 /* In iterations with an even number (side 0) or an odd one. */
-void swaps_set(front *f, const swaps *of, unsigned side)
+void swaps_set(fm_front *f, const swaps *of, unsigned side)
 {
     for (size_t i = 0; i < of->count; i++) variable_set(f, of->variables[i], of->values[side ? i ^ 1 : i]);
 }
 
 /* Is the number of the iteration even? */
-condition *swaps_condition(front *f, const swaps *of, const entries *all)
+condition *swaps_condition(fm_front *f, const swaps *of, const entries *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         const entry *e = &all->at[i];
         if (e->variable != of->counter) continue;
-        const form *number = form_subtract(f, form_atom(f, e->unknown), e->first);
-        const form *half = form_divide(f, ATOM_FLOOR, number, form_number(f, 2));
-        return condition_of(f, CONDITION_ZERO, form_subtract(f, number, form_scale(f, half, 2)));
+        const fm_form *number = fm_form_subtract(f, fm_form_atom(f, e->unknown), e->first);
+        const fm_form *half = fm_form_divide(f, FM_ATOM_FLOOR, number, fm_form_number(f, 2));
+        return condition_of(f, CONDITION_ZERO, fm_form_subtract(f, number, fm_form_scale(f, half, 2)));
     }
     return NULL;
 }
 
 /* Behind both: what they agree on. What a later iteration begins with must be the same. */
-void swaps_merge(front *f, const loop_parts *p, const swaps *of, const entries *all, const state *even,
+void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all, const state *even,
                  state *odd)
 {
-    f->now = odd;
-    for (variable *v = f->variables; v; v = v->next) {
+    f->own->now = odd;
+    for (variable *v = f->own->variables; v; v = v->next) {
         const value one = value_in(even, v), other = value_in(odd, v);
         if (untouched(even, odd, v) || value_equal(f, &one, &other)) continue;
         for (size_t i = 0; i < all->count; i++)
             if (all->at[i].variable == v)
                 refuse(f, p->where, "'%s' changes otherwise in every second iteration of this loop", v->name);
         variable_set(f, v,
-                     data(text_of(f, "which is another one in every second iteration of line %u",
-                                  line_of(f, p->where))));
+                     data(fm_front_text(f, "which is another one in every second iteration of line %u",
+                                        line_of(f, p->where))));
     }
     for (size_t i = 0; i < of->count; i++)
         variable_set(f, of->variables[i],
-                     data(text_of(f, "which changes places with another pointer in the loop of line %u",
-                                  line_of(f, p->where))));
+                     data(fm_front_text(f, "which changes places with another pointer in the loop of line %u",
+                                        line_of(f, p->where))));
 }

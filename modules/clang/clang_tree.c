@@ -10,11 +10,11 @@ void list_begin(node_list *list)
     list->end = &list->first;
 }
 
-node *node_new(front *f, node_kind kind, place where)
+node *node_new(fm_front *f, node_kind kind, place where)
 {
-    if (++f->node_count > MOST_NODES)
+    if (++f->own->node_count > MOST_NODES)
         give_up(f, FM_E_LIMIT, "the region has more than %d statements, loops and guards", MOST_NODES);
-    node *made = allocate(f, 1, sizeof *made);
+    node *made = fm_front_allocate(f, 1, sizeof *made);
     made->kind = kind;
     made->place = where;
     made->accesses_end = &made->accesses;
@@ -37,40 +37,40 @@ void list_join(node_list *list, node_list *behind)
     list_begin(behind);
 }
 
-condition *condition_constant(front *f, bool holds)
+condition *condition_constant(fm_front *f, bool holds)
 {
-    condition *made = allocate(f, 1, sizeof *made);
+    condition *made = fm_front_allocate(f, 1, sizeof *made);
     made->kind = holds ? CONDITION_TRUE : CONDITION_FALSE;
     return made;
 }
 
-condition *condition_of(front *f, condition_kind kind, const form *from)
+condition *condition_of(fm_front *f, condition_kind kind, const fm_form *from)
 {
     int64_t number;
-    if (form_is_number(from, &number))
+    if (fm_form_is_number(from, &number))
         return condition_constant(f, kind == CONDITION_NOT_NEGATIVE ? number >= 0
                                      : kind == CONDITION_ZERO       ? number == 0
                                                                     : number != 0);
-    condition *made = allocate(f, 1, sizeof *made);
+    condition *made = fm_front_allocate(f, 1, sizeof *made);
     made->kind = kind;
     made->form = from;
     return made;
 }
 
-condition *condition_join(front *f, condition_kind kind, condition *left, condition *right)
+condition *condition_join(fm_front *f, condition_kind kind, condition *left, condition *right)
 {
     condition_kind decides = kind == CONDITION_AND ? CONDITION_FALSE : CONDITION_TRUE;
     condition_kind ignored = kind == CONDITION_AND ? CONDITION_TRUE : CONDITION_FALSE;
     if (left->kind == decides || right->kind == ignored) return left;
     if (right->kind == decides || left->kind == ignored) return right;
-    condition *made = allocate(f, 1, sizeof *made);
+    condition *made = fm_front_allocate(f, 1, sizeof *made);
     made->kind = kind;
     made->left = left;
     made->right = right;
     return made;
 }
 
-condition *condition_not(front *f, const condition *of)
+condition *condition_not(fm_front *f, const condition *of)
 {
     switch (of->kind) {
     case CONDITION_TRUE:
@@ -79,7 +79,7 @@ condition *condition_not(front *f, const condition *of)
         return condition_constant(f, true);
     case CONDITION_NOT_NEGATIVE: /* not (x >= 0): -x - 1 >= 0 */
         return condition_of(f, CONDITION_NOT_NEGATIVE,
-                            form_subtract(f, form_scale(f, of->form, -1), form_number(f, 1)));
+                            fm_form_subtract(f, fm_form_scale(f, of->form, -1), fm_form_number(f, 1)));
     case CONDITION_ZERO:
         return condition_of(f, CONDITION_NOT_ZERO, of->form);
     case CONDITION_NOT_ZERO:
@@ -92,24 +92,25 @@ condition *condition_not(front *f, const condition *of)
     return condition_join(f, CONDITION_AND, condition_not(f, of->left), condition_not(f, of->right));
 }
 
-condition *condition_replace(front *f, const condition *of, const replacement *replacements, size_t count)
+condition *condition_replace(fm_front *f, const condition *of, const fm_replacement *replacements,
+                             size_t count)
 {
-    if (of->form) return condition_of(f, of->kind, form_replace(f, of->form, replacements, count));
+    if (of->form) return condition_of(f, of->kind, fm_form_replace(f, of->form, replacements, count));
     if (of->left)
         return condition_join(f, of->kind, condition_replace(f, of->left, replacements, count),
                               condition_replace(f, of->right, replacements, count));
     return condition_constant(f, of->kind == CONDITION_TRUE);
 }
 
-bool condition_mentions(const condition *of, const atom *a)
+bool condition_mentions(const condition *of, const fm_atom *a)
 {
-    if (of->form) return form_mentions(of->form, a);
+    if (of->form) return fm_form_mentions(of->form, a);
     return of->left && (condition_mentions(of->left, a) || condition_mentions(of->right, a));
 }
 
 bool condition_varies(const condition *of)
 {
-    if (of->form) return form_varies(of->form);
+    if (of->form) return fm_form_varies(of->form);
     return of->left && (condition_varies(of->left) || condition_varies(of->right));
 }
 
@@ -117,20 +118,20 @@ bool condition_equal(const condition *left, const condition *right)
 {
     if (left == right) return true;
     if (left->kind != right->kind) return false;
-    if (left->form) return form_equal(left->form, right->form);
+    if (left->form) return fm_form_equal(left->form, right->form);
     return !left->left ||
            (condition_equal(left->left, right->left) && condition_equal(left->right, right->right));
 }
 
-void tree_replace(front *f, node_list *list, const replacement *replacements, size_t count)
+void tree_replace(fm_front *f, node_list *list, const fm_replacement *replacements, size_t count)
 {
     for (node *n = list->first; n; n = n->next) {
-        if (n->first) n->first = form_replace(f, n->first, replacements, count);
-        if (n->last) n->last = form_replace(f, n->last, replacements, count);
+        if (n->first) n->first = fm_form_replace(f, n->first, replacements, count);
+        if (n->last) n->last = fm_form_replace(f, n->last, replacements, count);
         if (n->condition) n->condition = condition_replace(f, n->condition, replacements, count);
         for (touch *a = n->accesses; a; a = a->next)
             for (unsigned i = 0; i < a->array->rank; i++)
-                a->subscripts[i] = form_replace(f, a->subscripts[i], replacements, count);
+                a->subscripts[i] = fm_form_replace(f, a->subscripts[i], replacements, count);
         tree_replace(f, &n->body, replacements, count);
         tree_replace(f, &n->otherwise, replacements, count);
     }
@@ -138,29 +139,30 @@ void tree_replace(front *f, node_list *list, const replacement *replacements, si
 
 /* ---- is everything affine? ---- */
 
-static void check_form(front *f, const form *from, const place *where, const char *what)
+static void check_form(fm_front *f, const fm_form *from, const place *where, const char *what)
 {
     for (size_t i = 0; i < from->count; i++) {
-        const atom *varying = NULL;
-        for (unsigned k = 0; k < from->terms[i].degree; k++) {
-            const atom *a = from->terms[i].atoms[k];
-            if (a->kind == ATOM_ENTRY)
+        const fm_atom *varying = NULL;
+        for (unsigned k = 0; k < from->terms[i].product->degree; k++) {
+            const fm_atom *a = from->terms[i].product->atoms[k];
+            if (a->kind == FM_ATOM_ENTRY)
                 refuse_at(f, where, "%s depends on '%s', %s", what, a->name,
                           a->why ? a->why : "which is not known here");
             if (a->left) {
                 check_form(f, a->left, where, what);
                 check_form(f, a->right, where, what);
             }
-            if (!form_varies(form_atom(f, a))) continue;
+            if (!fm_atom_varies(a)) continue;
             if (varying)
                 refuse_at(f, where, "%s is not affine: it multiplies '%s' by '%s'", what,
-                          form_text(f, form_atom(f, varying)), form_text(f, form_atom(f, a)));
+                          fm_form_written(f, fm_form_atom(f, varying)),
+                          fm_form_written(f, fm_form_atom(f, a)));
             varying = a;
         }
     }
 }
 
-static void check_condition(front *f, const condition *c, const place *where, const char *what)
+static void check_condition(fm_front *f, const condition *c, const place *where, const char *what)
 {
     if (c->form) check_form(f, c->form, where, what);
     if (!c->left) return;
@@ -168,7 +170,7 @@ static void check_condition(front *f, const condition *c, const place *where, co
     check_condition(f, c->right, where, what);
 }
 
-void tree_check(front *f, const node_list *list)
+void tree_check(fm_front *f, const node_list *list)
 {
     for (const node *n = list->first; n; n = n->next) {
         if (n->first) check_form(f, n->first, &n->place, "the first value of the loop's variable");
@@ -178,7 +180,7 @@ void tree_check(front *f, const node_list *list)
         for (const touch *a = n->accesses; a; a = a->next)
             for (unsigned i = 0; i < a->array->rank; i++)
                 check_form(f, a->subscripts[i], &a->place,
-                           text_of(f, "the subscript of '%s'", a->text ? a->text : a->array->name));
+                           fm_front_text(f, "the subscript of '%s'", a->text ? a->text : a->array->name));
         tree_check(f, &n->body);
         tree_check(f, &n->otherwise);
     }

@@ -4,7 +4,7 @@
 #ifndef FATHOM_CLANG_TREE_H
 #define FATHOM_CLANG_TREE_H
 
-#include "clang_form.h"
+#include "static/front/front_middle.h"
 
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ typedef enum condition_kind {
 
 typedef struct condition {
     condition_kind kind;
-    const form *form;
+    const fm_form *form;
     struct condition *left, *right;
 } condition;
 
@@ -47,7 +47,7 @@ typedef struct touch {
     struct touch *next;
     bool store;
     struct array *array;
-    const form **subscripts;
+    const fm_form **subscripts;
     uint64_t offset, bytes; /* of the element */
     place place;
     const char *text;
@@ -64,8 +64,8 @@ struct node {
     node_kind kind;
     node *next;
     place place;
-    atom *variable; /* LOOP */
-    const form *first, *last;
+    fm_atom *variable; /* LOOP */
+    const fm_form *first, *last;
     int64_t step;
     condition *condition; /* IF */
     node_list body, otherwise;
@@ -75,28 +75,27 @@ struct node {
 };
 
 void list_begin(node_list *list);
-node *node_new(front *f, node_kind kind, place where);
+node *node_new(fm_front *f, node_kind kind, place where);
 void node_append(node_list *list, node *made);
 void list_join(node_list *list, node_list *behind); /* behind is empty afterwards */
 
-condition *condition_constant(front *f, bool holds);
-condition *condition_of(front *f, condition_kind kind, const form *form); /* numbers are decided */
-condition *condition_join(front *f, condition_kind kind, condition *left, condition *right);
-condition *condition_not(front *f, const condition *of);
-condition *condition_replace(front *f, const condition *of, const replacement *replacements, size_t count);
-bool condition_mentions(const condition *of, const atom *a);
+condition *condition_constant(fm_front *f, bool holds);
+condition *condition_of(fm_front *f, condition_kind kind, const fm_form *form); /* numbers are decided */
+condition *condition_join(fm_front *f, condition_kind kind, condition *left, condition *right);
+condition *condition_not(fm_front *f, const condition *of);
+condition *condition_replace(fm_front *f, const condition *of, const fm_replacement *replacements,
+                             size_t count);
+bool condition_mentions(const condition *of, const fm_atom *a);
 bool condition_varies(const condition *of);
 bool condition_equal(const condition *left, const condition *right);
 
-void tree_replace(front *f, node_list *list, const replacement *replacements, size_t count);
+void tree_replace(fm_front *f, node_list *list, const fm_replacement *replacements, size_t count);
 /* Every formula must be affine, nothing unknown left: else refused, with its place. */
-void tree_check(front *f, const node_list *list);
+void tree_check(fm_front *f, const node_list *list);
 
-/* form_text.c */
-const char *form_text(front *f, const form *from);
-const char *condition_text(front *f, const condition *c);
+const char *condition_text(fm_front *f, const condition *c);
 
 /* tree_print.c */
-void region_print(front *f, const node_list *list, FILE *out);
+void region_print(fm_front *f, const node_list *list, FILE *out);
 
 #endif

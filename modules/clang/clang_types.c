@@ -73,14 +73,14 @@ bool is_unsigned(CXType type)
            kind == CXType_UInt || kind == CXType_ULong || kind == CXType_ULongLong || kind == CXType_UInt128;
 }
 
-uint64_t bytes_of(front *f, CXCursor where, CXType type)
+uint64_t bytes_of(fm_front *f, CXCursor where, CXType type)
 {
     long long size = clang_Type_getSizeOf(type);
     if (size <= 0) refuse(f, where, "the size of the type '%s' is not known", type_name(f, type));
     return (uint64_t)size;
 }
 
-const char *standard_template(front *f, CXType type)
+const char *standard_template(fm_front *f, CXType type)
 {
     static const char *const names[] = {"vector", "array", "span", "valarray", "deque", "list", "unique_ptr"};
     CXType plain = clang_getCanonicalType(type);
@@ -100,10 +100,10 @@ const char *standard_template(front *f, CXType type)
 /* ---- extents ---- */
 
 /* Expressions in the brackets of a declaration or a cast, in the order of the text. */
-static cursors bracketed(front *f, CXCursor declaration)
+static cursors bracketed(fm_front *f, CXCursor declaration)
 {
     cursors all = children(f, declaration);
-    cursors made = {0, allocate(f, all.count, sizeof *made.at)};
+    cursors made = {0, fm_front_allocate(f, all.count, sizeof *made.at)};
     for (size_t i = 0; i < all.count; i++) {
         source_file *file;
         size_t begin, end;
@@ -129,22 +129,22 @@ static cursors bracketed(front *f, CXCursor declaration)
     return made;
 }
 
-static void add_extent(front *f, CXCursor where, shape *made, const form *extent)
+static void add_extent(fm_front *f, CXCursor where, shape *made, const fm_form *extent)
 {
     if (made->rank == MOST_RANK) refuse(f, where, "an array has more than %d dimensions", MOST_RANK);
     made->extents[made->rank++] = extent;
 }
 
-static const form *written_extent(front *f, CXCursor where, CXCursor expression)
+static const fm_form *written_extent(fm_front *f, CXCursor where, CXCursor expression)
 {
-    f->quiet++;
-    const form *number = number_of(f, expression, "an extent of an array");
-    f->quiet--;
+    f->own->quiet++;
+    const fm_form *number = number_of(f, expression, "an extent of an array");
+    f->own->quiet--;
     (void)where;
     return number;
 }
 
-shape shape_of(front *f, CXCursor where, CXType type, CXCursor declaration)
+shape shape_of(fm_front *f, CXCursor where, CXType type, CXCursor declaration)
 {
     shape made = {0};
     CXType plain = clang_getCanonicalType(type);
@@ -161,11 +161,11 @@ shape shape_of(front *f, CXCursor where, CXType type, CXCursor declaration)
             if (strcmp(kind, "array") != 0) break;
             element = clang_Type_getTemplateArgumentAsType(plain, 0);
             uint64_t bytes = bytes_of(f, where, element);
-            add_extent(f, where, &made, form_number(f, (int64_t)(bytes_of(f, where, plain) / bytes)));
+            add_extent(f, where, &made, fm_form_number(f, (int64_t)(bytes_of(f, where, plain) / bytes)));
         } else if (plain.kind == CXType_IncompleteArray) {
             add_extent(f, where, &made, NULL);
         } else if (plain.kind == CXType_ConstantArray) {
-            add_extent(f, where, &made, form_number(f, clang_getArraySize(plain)));
+            add_extent(f, where, &made, fm_form_number(f, clang_getArraySize(plain)));
             at++;
         } else if (plain.kind == CXType_VariableArray) {
             if (!looked && !clang_Cursor_isNull(declaration)) written = bracketed(f, declaration);
@@ -183,23 +183,23 @@ shape shape_of(front *f, CXCursor where, CXType type, CXCursor declaration)
     return made;
 }
 
-shape shape_behind(front *f, CXCursor where, CXType pointer, CXCursor declaration)
+shape shape_behind(fm_front *f, CXCursor where, CXType pointer, CXCursor declaration)
 {
     return shape_of(f, where, pointee(pointer), declaration);
 }
 
-const form *elements_of(front *f, const shape *of)
+const fm_form *elements_of(fm_front *f, const shape *of)
 {
-    const form *product = form_number(f, 1);
+    const fm_form *product = fm_form_number(f, 1);
     for (unsigned i = 0; i < of->rank && product; i++)
-        product = of->extents[i] ? form_multiply(f, product, of->extents[i]) : NULL;
+        product = of->extents[i] ? fm_form_multiply(f, product, of->extents[i]) : NULL;
     return product;
 }
 
 /* ---- structs with arrays inside ---- */
 
 typedef struct unit_search {
-    front *f;
+    fm_front *f;
     CXCursor *fields;
     size_t count, room;
 } unit_search;
@@ -212,11 +212,11 @@ static enum CXVisitorResult keep_field(CXCursor field, CXClientData data)
     return CXVisit_Continue;
 }
 
-cursors fields_of(front *f, CXType record)
+cursors fields_of(fm_front *f, CXType record)
 {
     unit_search s = {.f = f};
     clang_Type_visitFields(record, keep_field, &s);
-    s.fields = allocate(f, s.count, sizeof *s.fields);
+    s.fields = fm_front_allocate(f, s.count, sizeof *s.fields);
     s.room = s.count;
     s.count = 0;
     clang_Type_visitFields(record, keep_field, &s);
@@ -239,7 +239,7 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-static void look_inside(front *f, CXType type, bool in_array, inside *found)
+static void look_inside(fm_front *f, CXType type, bool in_array, inside *found)
 {
     CXType plain = clang_getCanonicalType(type);
     if (classify(plain) == TYPE_ARRAY) {
@@ -267,7 +267,7 @@ static void look_inside(front *f, CXType type, bool in_array, inside *found)
 }
 
 /* In which pieces a struct with arrays inside is addressed; 0: it has none. */
-static uint64_t unit_of(front *f, CXType record, uint64_t bytes)
+static uint64_t unit_of(fm_front *f, CXType record, uint64_t bytes)
 {
     inside found = {0};
     look_inside(f, record, false, &found);
@@ -278,9 +278,9 @@ static uint64_t unit_of(front *f, CXType record, uint64_t bytes)
     return greatest_divisor(bytes, found.divisor);
 }
 
-array *array_new(front *f, CXCursor where, const char *name, const shape *of, bool pointer)
+array *array_new(fm_front *f, CXCursor where, const char *name, const shape *of, bool pointer)
 {
-    array *made = allocate(f, 1, sizeof *made);
+    array *made = fm_front_allocate(f, 1, sizeof *made);
     made->bytes = bytes_of(f, where, of->element);
     made->rank = of->rank;
     memcpy(made->extents, of->extents, sizeof made->extents);
@@ -289,7 +289,7 @@ array *array_new(front *f, CXCursor where, const char *name, const shape *of, bo
     for (unsigned i = 0; i < of->rank; i++) {
         if (i > 0 && !of->extents[i])
             refuse(f, where, "an inner extent of '%s' is not known: where its rows are is not known", name);
-        if (of->extents[i] && form_varies(of->extents[i])) {
+        if (of->extents[i] && fm_form_varies(of->extents[i])) {
             if (i > 0) refuse(f, where, "an inner extent of '%s' changes inside the region", name);
             made->extents[i] = NULL;
         }
@@ -298,21 +298,21 @@ array *array_new(front *f, CXCursor where, const char *name, const shape *of, bo
         uint64_t unit = unit_of(f, of->element, made->bytes);
         if (unit) {
             if (made->rank == MOST_RANK) refuse(f, where, "an array has more than %d dimensions", MOST_RANK);
-            made->extents[made->rank++] = form_number(f, (int64_t)(made->bytes / unit));
+            made->extents[made->rank++] = fm_form_number(f, (int64_t)(made->bytes / unit));
             made->bytes = unit;
             made->units = true;
         }
     }
     made->name = free_name(f, name);
-    made->identity = assumed(f, ASSUME_IDENTITY, 0, name);
-    *f->arrays_end = made;
-    f->arrays_end = &made->next;
+    made->identity = fm_assumptions_find(f, FM_ASSUME_IDENTITY, 0, name);
+    *f->own->arrays_end = made;
+    f->own->arrays_end = &made->next;
     return made;
 }
 
-location array_begin(front *f, array *a, const shape *of)
+location array_begin(fm_front *f, array *a, const shape *of)
 {
     location made = {.array = a, .shape = *of};
-    for (unsigned i = 0; i < a->rank; i++) made.subscripts[i] = form_number(f, 0);
+    for (unsigned i = 0; i < a->rank; i++) made.subscripts[i] = fm_form_number(f, 0);
     return made;
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-value integer(const form *number)
+value integer(const fm_form *number)
 {
     return number ? (value){.kind = VALUE_INTEGER, .number = number}
                   : data("which multiplies or divides by variables");
@@ -31,10 +31,10 @@ static bool is_word_of_the_text(const char *name)
     return false;
 }
 
-static const char *clean_name(front *f, const char *wanted)
+static const char *clean_name(fm_front *f, const char *wanted)
 {
     enum { MOST = 200 };
-    char *made = allocate(f, MOST + 2, 1);
+    char *made = fm_front_allocate(f, MOST + 2, 1);
     size_t used = 0;
     for (; *wanted && used < MOST; wanted++) {
         bool fine =
@@ -45,35 +45,31 @@ static const char *clean_name(front *f, const char *wanted)
     return made;
 }
 
-const char *free_name(front *f, const char *wanted)
+const char *free_name(fm_front *f, const char *wanted)
 {
     const char *clean = clean_name(f, wanted), *name = clean;
     for (unsigned turn = 1;; turn++) {
         bool taken = false;
-        if (turn > 1) name = text_of(f, "%s.%u", clean, turn);
-        for (const array *a = f->arrays; a; a = a->next) taken |= strcmp(a->name, name) == 0;
-        for (const atom *a = f->atoms; a; a = a->next)
-            taken |= a->kind == ATOM_PARAMETER && strcmp(a->name, name) == 0;
-        if (!taken) return name;
+        if (turn > 1) name = fm_front_text(f, "%s.%u", clean, turn);
+        for (const array *a = f->own->arrays; a; a = a->next) taken |= strcmp(a->name, name) == 0;
+        if (!taken && !fm_atom_named(f, name, false)) return name;
     }
 }
 
-const form *parameter(front *f, const char *name)
+const fm_form *parameter(fm_front *f, const char *name)
 {
-    for (const atom *a = f->atoms; a; a = a->next)
-        if (a->kind == ATOM_PARAMETER && strcmp(a->name, name) == 0) return form_atom(f, a);
-    return form_atom(f, atom_new(f, ATOM_PARAMETER, clean_name(f, name)));
+    const fm_atom *made = fm_atom_named(f, name, false);
+    if (made) return fm_form_atom(f, made);
+    return fm_form_atom(f, fm_atom_new(f, FM_ATOM_PARAMETER, clean_name(f, name)));
 }
 
-value parameter_value(front *f, const char *name)
+value parameter_value(fm_front *f, const char *name)
 {
     const char *clean = clean_name(f, name);
-    atom *made = f->atoms; /* one that the user's assumptions speak of is this one */
-    while (made && !(made->kind == ATOM_PARAMETER && !made->bound && strcmp(made->name, clean) == 0))
-        made = made->next;
-    if (!made) made = atom_new(f, ATOM_PARAMETER, free_name(f, name));
+    fm_atom *made = fm_atom_named(f, clean, false); /* one that the user's assumptions speak of is this one */
+    if (!made || made->bound) made = fm_atom_new(f, FM_ATOM_PARAMETER, free_name(f, name));
     made->bound = true;
-    return integer(form_atom(f, made));
+    return integer(fm_form_atom(f, made));
 }
 
 /* ---- what a variable has at first ---- */
@@ -84,9 +80,9 @@ static bool is_const(CXType type)
 }
 
 /* What a pointer from outside points to: an array of its own. */
-static value outside_pointer(front *f, CXCursor where, variable *v, CXType type, CXCursor declaration)
+static value outside_pointer(fm_front *f, CXCursor where, variable *v, CXType type, CXCursor declaration)
 {
-    const assumption *rows = assumed(f, ASSUME_MATRIX, 0, v->name);
+    const fm_assumption *rows = fm_assumptions_find(f, FM_ASSUME_MATRIX, 0, v->name);
     shape behind = shape_behind(f, where, type, declaration), whole = {0};
     bool restricted =
         clang_isRestrictQualifiedType(type) || clang_isRestrictQualifiedType(clang_getCanonicalType(type));
@@ -94,10 +90,10 @@ static value outside_pointer(front *f, CXCursor where, variable *v, CXType type,
         clang_getCanonicalType(behind.element).kind == CXType_FunctionProto)
         return data("which is a pointer to what has no size");
     if (rows && classify(behind.element) == TYPE_POINTER && behind.rank == 0) {
-        whole = (shape){.rank = 2, .extents = {rows->numbers[0], rows->numbers[1]}};
+        whole = (shape){.rank = 2, .extents = {rows->amounts[0].form, rows->amounts[1].form}};
         whole.element = clang_getCanonicalType(pointee(behind.element));
         note(f, "the rows of %s follow each other in memory (%s)", v->name, rows->text);
-        behind = (shape){.rank = 1, .extents = {rows->numbers[1]}, .element = whole.element};
+        behind = (shape){.rank = 1, .extents = {rows->amounts[1].form}, .element = whole.element};
     } else {
         if (behind.rank == MOST_RANK) refuse(f, where, "'%s' has too many dimensions", v->name);
         whole = behind;
@@ -110,7 +106,7 @@ static value outside_pointer(front *f, CXCursor where, variable *v, CXType type,
     return (value){.kind = VALUE_POINTER, .at = array_begin(f, made, &behind)};
 }
 
-static value outside_array(front *f, CXCursor where, variable *v, bool parameter_of_function)
+static value outside_array(fm_front *f, CXCursor where, variable *v, bool parameter_of_function)
 {
     shape of = shape_of(f, where, v->type, v->declaration);
     array *made = array_new(f, v->declaration, v->name, &of, parameter_of_function);
@@ -125,7 +121,7 @@ static value outside_array(front *f, CXCursor where, variable *v, bool parameter
     return result;
 }
 
-static value outside_container(front *f, CXCursor where, variable *v, CXType type)
+static value outside_container(fm_front *f, CXCursor where, variable *v, CXType type)
 {
     CXType plain = clang_getCanonicalType(type);
     shape element = shape_of(f, where, clang_Type_getTemplateArgumentAsType(plain, 0), clang_getNullCursor());
@@ -147,7 +143,7 @@ static bool contents_of(const char *container)
 }
 
 /* A reference from outside: what it refers to is in memory. */
-static value outside_reference(front *f, CXCursor where, variable *v)
+static value outside_reference(fm_front *f, CXCursor where, variable *v)
 {
     CXType of = pointee(v->type);
     type_class class = classify(of);
@@ -155,12 +151,12 @@ static value outside_reference(front *f, CXCursor where, variable *v)
     if (class == TYPE_INTEGER) return parameter_value(f, v->name);
     shape whole = shape_of(f, where, of, v->declaration);
     if (class == TYPE_RECORD && whole.rank == 0 && standard_template(f, of))
-        return data(text_of(f, "which is a std::%s", standard_template(f, of)));
+        return data(fm_front_text(f, "which is a std::%s", standard_template(f, of)));
     array *made = array_new(f, v->declaration, v->name, &whole, true);
     return (value){.kind = VALUE_LOCATION, .at = array_begin(f, made, &whole)};
 }
 
-value outside_value(front *f, CXCursor where, variable *v)
+value outside_value(fm_front *f, CXCursor where, variable *v)
 {
     switch (classify(v->type)) {
     case TYPE_INTEGER:
@@ -175,19 +171,19 @@ value outside_value(front *f, CXCursor where, variable *v)
         const char *kind = standard_template(f, v->type);
         if (contents_of(kind)) return outside_container(f, where, v, v->type);
         if (kind && strcmp(kind, "array") == 0) return outside_array(f, where, v, false);
-        if (kind) return data(text_of(f, "which is a std::%s", kind));
+        if (kind) return data(fm_front_text(f, "which is a std::%s", kind));
         value object = {.kind = VALUE_LOCATION, .at = {.variable = v, .shape = {.element = v->type}}};
         return object;
     }
     case TYPE_FLOAT:
         return data("which is a floating-point number");
     default:
-        return data(text_of(f, "which is of type '%s'", type_name(f, v->type)));
+        return data(fm_front_text(f, "which is of type '%s'", type_name(f, v->type)));
     }
 }
 
 /* A constant of the source: const int n = 100; */
-static bool known_constant(front *f, variable *v)
+static bool known_constant(fm_front *f, variable *v)
 {
     CXCursor definition = clang_getCursorDefinition(v->declaration);
     if (clang_getCursorKind(v->declaration) != CXCursor_VarDecl || classify(v->type) != TYPE_INTEGER)
@@ -196,32 +192,33 @@ static bool known_constant(front *f, variable *v)
     CXCursor first =
         clang_Cursor_getVarDeclInitializer(clang_Cursor_isNull(definition) ? v->declaration : definition);
     if (clang_Cursor_isNull(first)) return false;
-    f->quiet++;
-    f->nowhere++;
+    f->own->quiet++;
+    f->own->nowhere++;
     v->initial = evaluate(f, first);
-    f->nowhere--;
-    f->quiet--;
+    f->own->nowhere--;
+    f->own->quiet--;
     return v->initial.kind == VALUE_INTEGER;
 }
 
 /* ---- finding them ---- */
 
 /* Calls of a function have variables of their own: by frame too. NULL: globals and members. */
-static variable **alike_of(front *f, CXCursor declaration, const frame *of)
+static variable **alike_of(fm_front *f, CXCursor declaration, const frame *of)
 {
     const uintptr_t where = (uintptr_t)of;
-    return &f->alike[(clang_hashCursor(declaration) ^ (where >> 4) ^ (where >> 16)) % VARIABLE_HASHES];
+    return &f->own->alike[(clang_hashCursor(declaration) ^ (where >> 4) ^ (where >> 16)) % VARIABLE_HASHES];
 }
 
-static variable *variable_new(front *f, CXCursor declaration, const frame *of, const char *name, CXType type)
+static variable *variable_new(fm_front *f, CXCursor declaration, const frame *of, const char *name,
+                              CXType type)
 {
-    variable *v = allocate(f, 1, sizeof *v);
+    variable *v = fm_front_allocate(f, 1, sizeof *v);
     v->declaration = declaration;
     v->name = name;
     v->type = type;
-    v->number = f->variable_count++;
-    v->next = f->variables;
-    f->variables = v;
+    v->number = f->own->variable_count++;
+    v->next = f->own->variables;
+    f->own->variables = v;
     variable **alike = alike_of(f, declaration, of);
     v->next_alike = *alike;
     *alike = v;
@@ -237,17 +234,17 @@ static bool is_local(CXCursor declaration)
            clang_getCursorKind(declaration) == CXCursor_ParmDecl;
 }
 
-static variable *find(front *f, CXCursor declaration, const frame *of)
+static variable *find(fm_front *f, CXCursor declaration, const frame *of)
 {
     for (variable *v = *alike_of(f, declaration, of); v; v = v->next_alike)
         if (v->frame == of && !v->owner && !v->owner_array && same(v->declaration, declaration)) return v;
     return NULL;
 }
 
-variable *variable_of(front *f, CXCursor where, CXCursor declaration)
+variable *variable_of(fm_front *f, CXCursor where, CXCursor declaration)
 {
     declaration = clang_getCanonicalCursor(declaration);
-    const frame *of = is_local(declaration) ? f->frame : NULL;
+    const frame *of = is_local(declaration) ? f->own->frame : NULL;
     variable *v = find(f, declaration, of);
     if (v) return v;
     v = variable_new(f, declaration, of, spelling(f, declaration), clang_getCursorType(declaration));
@@ -259,15 +256,16 @@ variable *variable_of(front *f, CXCursor where, CXCursor declaration)
     return v;
 }
 
-variable *member_variable(front *f, CXCursor where, const variable *owner, array *owner_array, CXCursor field)
+variable *member_variable(fm_front *f, CXCursor where, const variable *owner, array *owner_array,
+                          CXCursor field)
 {
     for (variable *v = *alike_of(f, field, NULL); v; v = v->next_alike)
         if (v->owner == owner && v->owner_array == owner_array && same(v->declaration, field)) return v;
-    const char *name = text_of(f, "%s.%s",
-                               owner         ? owner->name
-                               : owner_array ? owner_array->name
-                                             : "",
-                               spelling(f, field));
+    const char *name = fm_front_text(f, "%s.%s",
+                                     owner         ? owner->name
+                                     : owner_array ? owner_array->name
+                                                   : "",
+                                     spelling(f, field));
     variable *v = variable_new(f, field, NULL, name, clang_getCursorType(field));
     v->owner = owner;
     v->owner_array = owner_array;
@@ -298,31 +296,31 @@ bool untouched(const state *left, const state *right, const variable *v)
     return one == other;
 }
 
-value variable_value(front *f, const variable *v)
+value variable_value(fm_front *f, const variable *v)
 {
-    return value_in(f->now, v);
+    return value_in(f->own->now, v);
 }
 
-void variable_set(front *f, variable *v, value to)
+void variable_set(fm_front *f, variable *v, value to)
 {
-    state *now = f->now;
+    state *now = f->own->now;
     if (v->number >= now->count) {
         size_t count = 2 * (size_t)v->number + 8;
-        const value **bigger = allocate(f, count, sizeof *bigger);
+        const value **bigger = fm_front_allocate(f, count, sizeof *bigger);
         if (now->count) memcpy(bigger, now->values, now->count * sizeof *bigger);
         now->values = bigger;
         now->count = count;
     }
-    value *kept = allocate(f, 1, sizeof *kept);
+    value *kept = fm_front_allocate(f, 1, sizeof *kept);
     *kept = to;
     now->values[v->number] = kept;
 }
 
-state *state_copy(front *f, const state *from)
+state *state_copy(fm_front *f, const state *from)
 {
-    state *made = allocate(f, 1, sizeof *made);
+    state *made = fm_front_allocate(f, 1, sizeof *made);
     made->count = from->count;
-    made->values = allocate(f, from->count, sizeof *made->values);
+    made->values = fm_front_allocate(f, from->count, sizeof *made->values);
     if (from->count) memcpy(made->values, from->values, from->count * sizeof *made->values);
     return made;
 }
@@ -332,15 +330,15 @@ static bool location_equal(const location *left, const location *right)
     if (left->variable != right->variable || left->array != right->array || left->offset != right->offset)
         return false;
     for (unsigned i = 0; left->array && i < left->array->rank; i++)
-        if (!form_equal(left->subscripts[i], right->subscripts[i])) return false;
+        if (!fm_form_equal(left->subscripts[i], right->subscripts[i])) return false;
     return true;
 }
 
-bool value_equal(front *f, const value *left, const value *right)
+bool value_equal(fm_front *f, const value *left, const value *right)
 {
     (void)f;
     if (left->kind != right->kind) return false;
-    if (left->kind == VALUE_INTEGER) return form_equal(left->number, right->number);
+    if (left->kind == VALUE_INTEGER) return fm_form_equal(left->number, right->number);
     if (left->kind == VALUE_POINTER || left->kind == VALUE_LOCATION)
         return location_equal(&left->at, &right->at);
     return true;
@@ -348,13 +346,13 @@ bool value_equal(front *f, const value *left, const value *right)
 
 /* ---- which ones a statement changes ---- */
 
-void variable_set_add(front *f, variable_set_of *set, variable *v)
+void variable_set_add(fm_front *f, variable_set_of *set, variable *v)
 {
     for (size_t i = 0; i < set->count; i++)
         if (set->at[i] == v) return;
     if (set->count == set->room) {
         size_t room = 2 * set->room + 8;
-        variable **bigger = allocate(f, room, sizeof *bigger);
+        variable **bigger = fm_front_allocate(f, room, sizeof *bigger);
         if (set->count) memcpy(bigger, set->at, set->count * sizeof *bigger);
         set->at = bigger;
         set->room = room;
@@ -362,17 +360,17 @@ void variable_set_add(front *f, variable_set_of *set, variable *v)
     set->at[set->count++] = v;
 }
 
-static void add_target(front *f, CXCursor expression, variable_set_of *set)
+static void add_target(fm_front *f, CXCursor expression, variable_set_of *set)
 {
     CXCursor target = bare(f, expression);
     enum CXCursorKind kind = clang_getCursorKind(target);
     if (kind != CXCursor_DeclRefExpr && kind != CXCursor_MemberRefExpr) return;
     CXCursor declaration = clang_getCanonicalCursor(clang_getCursorReferenced(target));
-    const frame *const of[] = {NULL, f->frame};
+    const frame *const of[] = {NULL, f->own->frame};
     for (int i = 0; i < 2; i++)
         for (variable *v = *alike_of(f, declaration, of[i]); v; v = v->next_alike) {
             if (!same(v->declaration, declaration)) continue;
-            if (v->frame && v->frame != f->frame && !v->owner) continue;
+            if (v->frame && v->frame != f->own->frame && !v->owner) continue;
             value now = variable_value(f, v);
             variable_set_add(f, set, now.kind == VALUE_LOCATION && now.at.variable ? now.at.variable : v);
         }
@@ -384,9 +382,9 @@ typedef struct scan {
     unsigned count;
 } scan;
 
-static void scan_changes(front *f, CXCursor cursor, scan *s);
+static void scan_changes(fm_front *f, CXCursor cursor, scan *s);
 
-static void scan_callee(front *f, CXCursor called, scan *s)
+static void scan_callee(fm_front *f, CXCursor called, scan *s)
 {
     CXCursor definition = clang_getCursorDefinition(called);
     if (clang_Cursor_isNull(definition) || !own_source(definition) || s->count == MOST_INLINE) return;
@@ -397,7 +395,7 @@ static void scan_callee(front *f, CXCursor called, scan *s)
     if (!clang_Cursor_isNull(body)) scan_changes(f, body, s);
 }
 
-static void scan_changes(front *f, CXCursor cursor, scan *s)
+static void scan_changes(fm_front *f, CXCursor cursor, scan *s)
 {
     cursors all = children(f, cursor);
     enum CXCursorKind kind = clang_getCursorKind(cursor);
@@ -419,13 +417,13 @@ static void scan_changes(front *f, CXCursor cursor, scan *s)
     for (size_t i = 0; i < all.count; i++) scan_changes(f, all.at[i], s);
 }
 
-void changed_by(front *f, CXCursor statement, variable_set_of *set)
+void changed_by(fm_front *f, CXCursor statement, variable_set_of *set)
 {
     scan s = {.set = set};
     if (!clang_Cursor_isNull(statement)) scan_changes(f, statement, &s);
 }
 
-bool mentions(front *f, CXCursor statement, const variable *v)
+bool mentions(fm_front *f, CXCursor statement, const variable *v)
 {
     enum CXCursorKind kind = clang_getCursorKind(statement);
     if ((kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr) &&

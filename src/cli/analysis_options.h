@@ -90,9 +90,6 @@ typedef struct cli_analysis {
     bool histogram_only;          /* the engine gives no single distances */
 } cli_analysis;
 
-/* For engines on graphics cards: an analyzer that is `alone` counts on all of them, the others, which have
- * numbers, on one each. What the user said counts more. text keeps the analyzer's new engine options. */
-void cli_analysis_place(fm_analyzer_options *analyzer, size_t number, bool alone, cli_joined *text);
 /* What --engine auto means for so many references; 0: nobody knows how many. Before any analyzer is made. */
 void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references);
 /* What is known of the engine; NULL: it is still to be chosen. */
@@ -101,14 +98,4 @@ const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis);
 int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis);
 /* The smallest block size; 1 where there is none yet. */
 uint64_t cli_analysis_least_granularity(const cli_analysis *analysis);
-/* Of memory, whose accesses have sizes: that single bytes are counted, where that was asked for. */
-void cli_analysis_note_bytes(const cli_analysis *analysis);
-/* What each of `count` analyzers may use so that the program keeps --max-memory; 0: no limit. -1, or an exit
- * code. */
-int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64_t *share);
-
-/* --distances: a sink (fathom/engines.h) that writes them into an fm_output. */
-fm_status cli_write_distances(void *output, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                              fm_error *error);
-
 #endif

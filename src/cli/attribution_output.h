@@ -91,6 +91,9 @@ typedef struct cli_attribution_caches {
     fm_cache caches[CLI_MOST_CACHES];
     size_t count;
 } cli_attribution_caches;
+/* The list of --size as at most CLI_MOST_CACHES caches. zero_is_fine: a size of 0 will be looked at again, when blocks
+ * are known. */
+int cli_parse_sizes(const char *list, fm_cache *caches, size_t *count, bool zero_is_fine);
 int cli_attribution_find_caches(const cli_attribution_options *options, cli_attribution_caches *found);
 
 /* For fm_analyzer_options: where ranges of distances are cut. Returns how many. */

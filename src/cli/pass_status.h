@@ -5,6 +5,8 @@
 
 #include "cli.h"
 
+#include <fathom/job.h>
+
 #define CLI_PASS_STATUS_OPTION(target)                                                                       \
     {                                                                                                        \
         "pass-status", 0, CLI_FLAG, target, NULL,                                                            \
@@ -16,11 +18,7 @@
     "program was killed or something is missing, 1 when there is no result (--pass-status: the\n"            \
     "program's)."
 
-/* How the first program ended. */
-typedef struct cli_program_end {
-    bool known;
-    int exit_code, signal; /* signal 0: none */
-} cli_program_end;
+typedef fm_job_end cli_program_end;
 
 /* Of a collection: of the program that was started, or what it became by exec. */
 void cli_program_end_find(const fm_collection *collection, cli_program_end *end);

@@ -276,6 +276,7 @@ ASSUMED = [
     ("rowsptr.c", "A is matrix[n][m]", "array A[n][m] of 8"),
     ("whiledata.c", "while runs t times", 'do adds 1 { load A[max(t, 0)] "A[i]" }'),
     ("indirect.c", "idx is permutation of 0..n-1", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
+    ("indirect.c", "idx is permutation of 1..n", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
     ("indirect.c", "idx is identity", 'do { load idx[i] "idx[i]" store A[i] "A[idx[i]]" }'),
 ]
 

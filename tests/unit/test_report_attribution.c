@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #include "profile/attribution/sources.h"
-#include "view/late_choice.h"
-#include "view/report/report_data.h"
+#include "view/report/report_parts.h"
 
 enum { EDGES = 12 };
 static const uint64_t edges[EDGES] = {0, 1, 2, 4, 8, 16, 24, 32, 64, 128, 256, 512};

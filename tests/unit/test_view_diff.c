@@ -9,7 +9,7 @@
 
 #include "attribution_samples.h"
 #include "profile/attribution/line_sums.h"
-#include "view/diff/line_match.h"
+#include "view/diff/diff_parts.h"
 
 /* ---- lines ---- */
 

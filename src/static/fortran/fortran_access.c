@@ -181,7 +181,7 @@ bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const f
         return fm_ft_refuse(walker->context, &reference->expression->place,
                             "a whole element of derived type '%.100s' is not followed",
                             reference->layout.record->name);
-    if (walker->assumptions && !subscript_loads(walker, reference->expression, false)) return false;
+    if (walker->front.assumptions && !subscript_loads(walker, reference->expression, false)) return false;
     return fm_ft_access(walker, store, reference, positions);
 }
 

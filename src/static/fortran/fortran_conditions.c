@@ -10,25 +10,24 @@ static bool comparison(ft_walker *walker, const ft_expression *expression, ft_co
         int operator;
         const char *text;
     } signs[] = {{FT_EQ, "=="}, {FT_NE, "!="}, {FT_LT, "<"}, {FT_LE, "<="}, {FT_GT, ">"}, {FT_GE, ">="}};
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     size_t i = 0;
     while (i < 6 && signs[i].operator!= expression->operator) i++;
     if (i == 6) return fm_ft_refuse(walker->context, &expression->place, "this is no condition");
-    const ft_value *left = fm_ft_integer(walker, expression->left);
-    const ft_value *right = left ? fm_ft_integer(walker, expression->right) : NULL;
+    const fm_form *left = fm_ft_integer(walker, expression->left);
+    const fm_form *right = left ? fm_ft_integer(walker, expression->right) : NULL;
     if (!right) return false;
-    const char *first = fm_ft_value_text(values, left), *second = fm_ft_value_text(values, right);
+    const char *first = fm_form_written(f, left), *second = fm_form_written(f, right);
     if (!first || !second) return false;
     condition->text = fm_ft_print(walker->context, "%s %s %s", first, signs[i].text, second);
     condition->simple = i >= 2;
     bool less = i == 2 || i == 3, strict = i == 2 || i == 4;
     if (condition->simple)
-        condition->value = fm_ft_add_number(
-            values, less ? fm_ft_plus(values, right, left, -1) : fm_ft_plus(values, left, right, -1),
-            strict ? -1 : 0);
+        condition->value = fm_form_add_number(
+            f, less ? fm_form_plus(f, right, left, -1) : fm_form_plus(f, left, right, -1), strict ? -1 : 0);
     condition->equal = i == 0;
     condition->unequal = i == 1;
-    if (i < 2) condition->value = fm_ft_plus(values, left, right, -1);
+    if (i < 2) condition->value = fm_form_plus(f, left, right, -1);
     return condition->text && walker->context->status == FM_OK;
 }
 
@@ -42,13 +41,13 @@ static bool truth(ft_walker *walker, const ft_expression *expression, ft_conditi
                             "the condition '%.150s' depends on data: which way it goes is not known",
                             text ? text : "");
     }
-    const ft_value *value = reference.rank || reference.memory ? NULL : fm_ft_known(walker, reference.object);
+    const fm_form *value = reference.rank || reference.memory ? NULL : fm_ft_known(walker, reference.object);
     const char *text = fm_ft_text(walker->context, &expression->place);
     if (!value || reference.layout.base != FT_LOGICAL_TYPE)
         return fm_ft_refuse(walker->context, &expression->place, "the condition '%.150s' depends on data: %s",
                             text ? text : "",
                             reference.object->why ? reference.object->why : "which way it goes is not known");
-    const char *shown = fm_ft_value_text(&walker->values, value);
+    const char *shown = fm_form_written(&walker->front, value);
     condition->text = shown ? fm_ft_print(walker->context, "%s != 0", shown) : NULL;
     return condition->text != NULL;
 }
@@ -85,7 +84,7 @@ static bool compares_data(ft_walker *walker, const ft_expression *expression)
     ft_context *context = walker->context;
     if (expression->kind == FT_X_INTEGER) return false;
     if (expression->kind == FT_X_REAL || expression->kind == FT_X_STRING) return true;
-    const ft_value *value;
+    const fm_form *value;
     if (!fm_ft_quiet_integer(walker, expression, &value) || value) return false;
     /* A plain scalar has a reason of its own. */
     if (expression->kind == FT_X_NAME) {

@@ -73,28 +73,27 @@ static const char *loop_name(ft_walker *walker, const char *name)
         bool taken = false;
         for (const ft_loop *loop = walker->loops; loop && !taken; loop = loop->outer)
             taken = loop->name == tried;
-        for (const ft_atom *atom = walker->values.buckets[((uintptr_t)tried >> 4) % FT_ATOM_BUCKETS];
-             atom && !taken; atom = atom->chain)
-            taken = atom->text == tried && atom->parameter;
-        if (!taken) return tried;
+        if (!taken && !fm_atom_named(&walker->front, tried, false)) return tried;
     }
     return NULL;
 }
 
 bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const char *construct,
-                      const ft_value *first, const ft_value *last, int64_t step, const ft_place *place,
-                      const ft_value **variable)
+                      const fm_form *first, const fm_form *last, int64_t step, const ft_place *place,
+                      const fm_form **variable)
 {
     if (!first || !last) return false;
     if (walker->loop_count == FM_MOST_LOOPS)
         return fm_ft_fail(walker->context, FM_E_LIMIT, place, "more than %d loops inside each other",
                           FM_MOST_LOOPS);
     if (step == INT64_MIN) return fm_ft_refuse(walker->context, place, "the step of a loop is too large");
-    const char *from = fm_ft_value_text(&walker->values, first),
-               *to = fm_ft_value_text(&walker->values, last);
+    const char *from = fm_form_written(&walker->front, first), *to = fm_form_written(&walker->front, last);
     const char *chosen = loop_name(walker, name);
     if (!from || !to || !chosen) return false;
-    *variable = fm_ft_symbol_value(&walker->values, chosen, true);
+    /* Loops that follow each other have one variable where they have one name. */
+    fm_atom *counter = fm_atom_named(&walker->front, chosen, true);
+    if (!counter) counter = fm_atom_new(&walker->front, FM_ATOM_LOOP, chosen);
+    *variable = fm_form_atom(&walker->front, counter);
     if (!*variable) return false;
     char by[40] = "";
     if (step != 1 && step != -1) snprintf(by, sizeof by, " step %" PRId64, step < 0 ? -step : step);
@@ -143,11 +142,11 @@ static bool write_quoted(ft_walker *walker, ft_text *text, const char *quoted)
 
 bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference, const ft_positions *positions)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     ft_text *text = &walker->accesses;
     ft_memory *memory = reference->memory;
     const ft_place *place = &reference->expression->place;
-    const ft_value *subscripts[FM_MOST_DIMENSIONS];
+    const fm_form *subscripts[FM_MOST_DIMENSIONS];
     if (reference->rank != (positions && reference->rank ? positions->rank : 0))
         return reference->rank && !positions
                    ? fm_ft_refuse(walker->context, place, "a whole array where one element is needed")
@@ -156,16 +155,16 @@ bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference, 
                                 positions ? positions->rank : 0, reference->rank);
     memory->touched = true;
     memcpy(subscripts, reference->subscripts, sizeof subscripts);
-    values->place = *place;
+    walker->place = *place;
     for (unsigned i = 0; i < reference->rank; i++) {
         const ft_section *section = &reference->sections[i];
         subscripts[section->dimension] =
-            fm_ft_plus(values, subscripts[section->dimension], positions->at[i], section->stride);
+            fm_form_plus(f, subscripts[section->dimension], positions->at[i], section->stride);
         if (!subscripts[section->dimension]) return false;
     }
     if (!fm_ft_write(walker, text, "%s %s", store ? "store" : "load", memory->name)) return false;
     for (unsigned i = 0; i < memory->dimensions; i++) {
-        const char *subscript = fm_ft_value_text(values, subscripts[i]);
+        const char *subscript = fm_form_written(f, subscripts[i]);
         if (!subscript || !fm_ft_write(walker, text, "[%s]", subscript)) return false;
     }
     uint64_t bytes = reference->layout.bytes;
@@ -247,10 +246,10 @@ static bool write_memory(ft_walker *walker, ft_text *text, const ft_memory *memo
     if (!fm_ft_write(walker, text, "array %s", memory->name)) return false;
     bool lows = false;
     for (unsigned i = 0; i < memory->dimensions; i++) {
-        const ft_value *extent = memory->extents[i];
+        const fm_form *extent = memory->extents[i];
         /* A last extent that nothing else needs stays unknown. */
         if (i + 1 == memory->dimensions && memory->last_extent && !memory->last_extent->used) extent = NULL;
-        const char *shown = extent ? fm_ft_value_text(&walker->values, extent) : "";
+        const char *shown = extent ? fm_form_written(&walker->front, extent) : "";
         if (!shown || !fm_ft_write(walker, text, "[%s]", shown)) return false;
         lows |= memory->lows[i] != 0;
     }
@@ -280,15 +279,15 @@ static bool write_declarations(ft_walker *walker, ft_text *text, ft_text *arrays
 static bool write_parameters(ft_walker *walker, ft_text *text)
 {
     bool done = true;
-    for (const ft_atom *atom = walker->values.first; atom && done; atom = atom->next) {
-        if (!atom->parameter || !atom->used) continue;
-        done = fm_ft_write(walker, text, "param %s", atom->text);
+    for (const fm_atom *atom = walker->front.atoms; atom && done; atom = atom->next) {
+        if (atom->kind != FM_ATOM_PARAMETER || !atom->used) continue;
+        done = fm_ft_write(walker, text, "param %s", atom->name);
         if (done && atom->has_number) done = fm_ft_write(walker, text, " = %" PRId64, atom->constant);
         if (done) done = fm_ft_write(walker, text, "\n");
     }
-    for (const ft_atom *atom = walker->values.first; atom && done; atom = atom->next)
-        if (atom->parameter && atom->used && atom->fixed)
-            done = fm_ft_write(walker, text, "assume %s == %" PRId64 "\n", atom->text, atom->constant);
+    for (const fm_atom *atom = walker->front.atoms; atom && done; atom = atom->next)
+        if (atom->kind == FM_ATOM_PARAMETER && atom->used && atom->fixed)
+            done = fm_ft_write(walker, text, "assume %s == %" PRId64 "\n", atom->name, atom->constant);
     return done;
 }
 

@@ -6,7 +6,7 @@
  * Files begin with fortran_: source.c joins lines to statements, lexer.c cuts them into words, units.c,
  * declarations.c, statements.c and expressions.c make trees of them; region_choice.c finds the procedure or
  * the marked part, and walker.c with loops.c goes through it once and writes the region: integers.c works out
- * bounds and subscripts (as value.c has them), access.c what a statement touches and computes, sections.c
+ * bounds and subscripts (as forms.c has them), access.c what a statement touches and computes, sections.c
  * array assignments, inline.c calls.
  *
  * It reads one file (and what that includes), compiles nothing, and knows no modules but those of that file.
@@ -46,8 +46,10 @@ static bool walk_region(ft_walker *walker, const ft_choice *choice, char **text,
     ft_activation activation = {.unit = unit};
     walker->activation = &activation;
     unit->active = true;
-    return fm_ft_read_assumptions(walker) && declare_arguments(walker, unit) &&
-           fm_ft_walk(walker, choice->first, choice->end) && fm_ft_check_assumptions(walker) &&
+    return fm_assumptions_read(&walker->front,
+                               walker->context->options ? walker->context->options->assumptions : NULL) &&
+           declare_arguments(walker, unit) && fm_ft_walk(walker, choice->first, choice->end) &&
+           fm_assumptions_check(&walker->front) &&
            fm_ft_emit(walker, unit->name, &choice->place, choice->last_line, text, size);
 }
 
@@ -59,7 +61,7 @@ static bool make_region(ft_context *context, const ft_source *source, char **tex
     if (!walker) return fm_ft_no_memory(context);
     walker->context = context;
     walker->units = units;
-    walker->values.context = context;
+    fm_ft_begin_forms(walker);
     walker->most_text = ((size_t)4 << 20) + 64 * context->bytes;
     bool done = units && context->status == FM_OK && fm_ft_choose(context, units, &choice) &&
                 walk_region(walker, &choice, text, size);

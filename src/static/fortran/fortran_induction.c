@@ -62,54 +62,53 @@ static bool assigns(ft_walker *walker, const ft_statement *s, const ft_object *o
 }
 
 /* How often a loop with these bounds runs; NULL: not known here. */
-static const ft_value *trips(ft_walker *walker, const ft_value *first, const ft_value *last, int64_t step)
+static const fm_form *trips(ft_walker *walker, const fm_form *first, const fm_form *last, int64_t step)
 {
-    ft_values *values = &walker->values;
-    const ft_value *length =
-        step > 0 ? fm_ft_plus(values, last, first, -1) : fm_ft_plus(values, first, last, -1);
-    length = fm_ft_add_number(values, length, step > 0 ? step : -step);
+    fm_front *f = &walker->front;
+    const fm_form *length = step > 0 ? fm_form_plus(f, last, first, -1) : fm_form_plus(f, first, last, -1);
+    length = fm_form_add_number(f, length, step > 0 ? step : -step);
     if (step != 1 && step != -1)
-        length = fm_ft_divide(values, 'f', length, fm_ft_number(values, step > 0 ? step : -step));
+        length = fm_ft_divide(walker, FM_ATOM_FLOOR, length, fm_form_number(f, step > 0 ? step : -step));
     int64_t number;
-    if (length && fm_ft_is_number(length, &number)) return fm_ft_number(values, number > 0 ? number : 0);
-    return fm_ft_extreme(values, true, length, fm_ft_number(values, 0));
+    if (length && fm_form_is_number(length, &number)) return fm_form_number(f, number > 0 ? number : 0);
+    return fm_form_extremum(f, FM_ATOM_MAX, length, fm_form_number(f, 0));
 }
 
 static bool sum_of(ft_walker *walker, const ft_statement *s, const ft_statement *exit, bool up_to_exit,
-                   const ft_object *object, const ft_value **sum);
+                   const ft_object *object, const fm_form **sum);
 
 static bool sum_of_loop(ft_walker *walker, const ft_statement *s, const ft_object *object,
-                        const ft_value **sum)
+                        const fm_form **sum)
 {
-    const ft_value *first, *last, *inside, *times = NULL;
+    const fm_form *first, *last, *inside, *times = NULL;
     int64_t step = 1;
-    const ft_value *given = NULL;
+    const fm_form *given = NULL;
     *sum = NULL;
     if (names(walker, s->left, object) || jumps_in(s->body)) return true;
     if (!fm_ft_quiet_integer(walker, s->first, &first) || !fm_ft_quiet_integer(walker, s->last, &last) ||
         (s->step && !fm_ft_quiet_integer(walker, s->step, &given)) ||
         !sum_of(walker, s->body, NULL, false, object, &inside))
         return false;
-    if (!first || !last || !inside || (s->step && (!given || !fm_ft_fold(given, &step) || step == 0)))
+    if (!first || !last || !inside || (s->step && (!given || !fm_form_fold(given, &step) || step == 0)))
         return true;
     times = trips(walker, first, last, step);
     if (!times) return false;
-    if (!fm_ft_varies(times) && !fm_ft_varies(inside)) *sum = fm_ft_times(&walker->values, inside, times);
+    if (!fm_form_varies(times) && !fm_form_varies(inside)) *sum = fm_ft_times(walker, inside, times);
     return walker->context->status == FM_OK;
 }
 
 /* What the statements of a body add, all of them or those up to the exit of its loop; NULL: they do something
  * else. false: a failure. */
 static bool sum_of(ft_walker *walker, const ft_statement *s, const ft_statement *exit, bool up_to_exit,
-                   const ft_object *object, const ft_value **sum)
+                   const ft_object *object, const fm_form **sum)
 {
-    ft_values *values = &walker->values;
-    const ft_value *all = fm_ft_number(values, 0);
+    fm_front *f = &walker->front;
+    const fm_form *all = fm_form_number(f, 0);
     bool jumped = false;
     *sum = NULL;
     for (; s && !(up_to_exit && s == exit) && all; s = s->next) {
         int64_t sign = 1;
-        const ft_value *one = NULL;
+        const fm_form *one = NULL;
         bool assigned;
         const ft_expression *by = increment(walker, s, object, &sign);
         if (!assigns(walker, s, object, &assigned)) return false;
@@ -121,8 +120,8 @@ static bool sum_of(ft_walker *walker, const ft_statement *s, const ft_statement 
         } else if (s->kind == FT_S_DO) {
             if (!sum_of_loop(walker, s, object, &one)) return false;
         }
-        if (!one || fm_ft_varies(one)) return walker->context->status == FM_OK;
-        all = fm_ft_plus(values, all, one, sign);
+        if (!one || fm_form_varies(one)) return walker->context->status == FM_OK;
+        all = fm_form_plus(f, all, one, sign);
     }
     *sum = all;
     return all != NULL;
@@ -147,7 +146,7 @@ bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_stat
                      object->memory || object->alias || object->member;
         for (size_t k = 0; k < found->count; k++) known |= found->list[k].object == object;
         if (known || !candidate(walker, loop->body, object)) continue;
-        const ft_value *now = fm_ft_known(walker, object);
+        const fm_form *now = fm_ft_known(walker, object);
         if (walker->context->status != FM_OK) return false;
         if (!now) continue;
         if (fm_array_reserve((void **)&found->list, &found->room, found->count + 1, sizeof *found->list))
@@ -156,7 +155,7 @@ bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_stat
     }
     /* From here on, what is known does not change in the loop. */
     if (!fm_ft_forget(walker, assigned, &loop->place)) return false;
-    const ft_value *outside = counter ? counter->value : NULL;
+    const fm_form *outside = counter ? counter->value : NULL;
     bool untouched = counter && counter->untouched;
     if (counter) fm_ft_set_known(counter, NULL, counter->why);
     size_t kept = 0;
@@ -176,45 +175,45 @@ bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_stat
 }
 
 /* In the iteration in which the variable of the loop has that value. */
-bool fm_ft_induce(ft_walker *walker, const ft_inductions *all, const ft_value *variable,
-                  const ft_value *first, int64_t step, bool at_exit)
+bool fm_ft_induce(ft_walker *walker, const ft_inductions *all, const fm_form *variable, const fm_form *first,
+                  int64_t step, bool at_exit)
 {
-    ft_values *values = &walker->values;
-    const ft_value *far =
-        step > 0 ? fm_ft_plus(values, variable, first, -1) : fm_ft_plus(values, first, variable, -1);
+    fm_front *f = &walker->front;
+    const fm_form *far =
+        step > 0 ? fm_form_plus(f, variable, first, -1) : fm_form_plus(f, first, variable, -1);
     int64_t length = step > 0 ? step : -step;
     for (size_t i = 0; i < all->count; i++) {
         const struct ft_induction *one = &all->list[i];
-        const ft_value *grown;
+        const fm_form *grown;
         int64_t number;
-        if (fm_ft_is_number(one->change, &number) && number % length == 0)
-            grown = fm_ft_times(values, far, fm_ft_number(values, number / length));
+        if (fm_form_is_number(one->change, &number) && number % length == 0)
+            grown = fm_ft_times(walker, far, fm_form_number(f, number / length));
         else
-            grown =
-                fm_ft_times(values, one->change,
-                            length == 1 ? far : fm_ft_divide(values, 'f', far, fm_ft_number(values, length)));
-        const ft_value *now = fm_ft_plus(values, one->first, grown, 1);
-        if (at_exit && one->before_exit) now = fm_ft_plus(values, now, one->before_exit, 1);
+            grown = fm_ft_times(
+                walker, one->change,
+                length == 1 ? far : fm_ft_divide(walker, FM_ATOM_FLOOR, far, fm_form_number(f, length)));
+        const fm_form *now = fm_form_plus(f, one->first, grown, 1);
+        if (at_exit && one->before_exit) now = fm_form_plus(f, now, one->before_exit, 1);
         if (!now) return false;
         fm_ft_set_known(one->object, now, NULL);
     }
     return true;
 }
 
-bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const ft_value *first, const ft_value *last,
+bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const fm_form *first, const fm_form *last,
                    int64_t step)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     if (!all->count) return true;
-    const ft_value *times = trips(walker, first, last, step);
+    const fm_form *times = trips(walker, first, last, step);
     for (size_t i = 0; i < all->count && times; i++) {
         const struct ft_induction *one = &all->list[i];
         int64_t number;
         /* A product of two variables is no number that can be worked with. */
-        bool simple =
-            fm_ft_is_number(one->change, &number) || fm_ft_is_number(times, &number) || !fm_ft_varies(times);
+        bool simple = fm_form_is_number(one->change, &number) || fm_form_is_number(times, &number) ||
+                      !fm_form_varies(times);
         if (!simple) continue;
-        const ft_value *now = fm_ft_plus(values, one->first, fm_ft_times(values, one->change, times), 1);
+        const fm_form *now = fm_form_plus(f, one->first, fm_ft_times(walker, one->change, times), 1);
         if (!now) return false;
         fm_ft_set_known(one->object, now, NULL);
     }

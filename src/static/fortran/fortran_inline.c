@@ -14,7 +14,7 @@ typedef struct actual {
     const ft_expression *expression; /* NULL: not given */
     bool variable;
     ft_reference reference; /* of a variable */
-    const ft_value *value;  /* of a whole number */
+    const fm_form *value;   /* of a whole number */
     ft_base base;
 } actual;
 
@@ -44,7 +44,7 @@ static bool evaluate(ft_walker *walker, const ft_symbol *dummy, actual *given)
     }
     if (!fm_ft_data(walker, expression, NULL, &given->base)) return false;
     if (given->base == FT_LOGICAL_TYPE && expression->kind == FT_X_LOGICAL)
-        given->value = fm_ft_number(&walker->values, expression->operator== FT_TRUE);
+        given->value = fm_form_number(&walker->front, expression->operator== FT_TRUE);
     return given->base != FT_INTEGER_TYPE || fm_ft_quiet_integer(walker, expression, &given->value);
 }
 
@@ -105,9 +105,9 @@ static bool contiguous(ft_walker *walker, const ft_reference *reference, unsigne
         int64_t difference;
         if (section->dimension != first + i || section->stride != 1) return false;
         if (i + 1 == reference->rank) continue;
-        const ft_value *whole = reference->memory->extents[section->dimension];
+        const fm_form *whole = reference->memory->extents[section->dimension];
         if (!whole || !section->extent ||
-            !fm_ft_difference(&walker->values, whole, section->extent, &difference) || difference)
+            !fm_form_difference(&walker->front, whole, section->extent, &difference) || difference)
             return false;
     }
     return true;
@@ -130,12 +130,12 @@ static bool bind_sequence(ft_walker *walker, ft_object *object, const actual *gi
         object->dimension[i] = first + i;
         object->stride[i] = 1;
         if (i + 1 == dummy->rank) break;
-        const ft_value *whole = memory->extents[first + i];
+        const fm_form *whole = memory->extents[first + i];
         if (!whole || !object->extents[i] ||
-            !fm_ft_difference(&walker->values, whole, object->extents[i], &difference) || difference) {
+            !fm_form_difference(&walker->front, whole, object->extents[i], &difference) || difference) {
             const char *one =
-                object->extents[i] ? fm_ft_value_text(&walker->values, object->extents[i]) : "unknown";
-            const char *other = whole ? fm_ft_value_text(&walker->values, whole) : "unknown";
+                object->extents[i] ? fm_form_written(&walker->front, object->extents[i]) : "unknown";
+            const char *other = whole ? fm_form_written(&walker->front, whole) : "unknown";
             return fm_ft_refuse(walker->context, &given->expression->place,
                                 "'%.100s' has another shape in the procedure: dimension %u has extent "
                                 "'%.60s' there and '%.60s' here",
@@ -149,7 +149,7 @@ static bool bind_array(ft_walker *walker, ft_object *object, const actual *given
 {
     const ft_symbol *dummy = object->symbol;
     const ft_reference *reference = &given->reference;
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     bool assumed = dummy->dimensions[0].kind == FT_ASSUMED_SHAPE;
     if (!reference->memory)
         return fm_ft_refuse(walker->context, &given->expression->place, "a scalar where '%.100s' is an array",
@@ -164,11 +164,11 @@ static bool bind_array(ft_walker *walker, ft_object *object, const actual *given
     memcpy(object->base, reference->subscripts, sizeof object->base);
     for (unsigned i = 0; i < dummy->rank; i++) {
         const ft_dimension *dimension = &dummy->dimensions[i];
-        object->lows[i] = dimension->low ? fm_ft_integer(walker, dimension->low) : fm_ft_number(values, 1);
+        object->lows[i] = dimension->low ? fm_ft_integer(walker, dimension->low) : fm_form_number(f, 1);
         if (!object->lows[i]) return false;
         if (dimension->kind == FT_EXPLICIT) {
-            const ft_value *high = fm_ft_integer(walker, dimension->high);
-            object->extents[i] = fm_ft_add_number(values, fm_ft_plus(values, high, object->lows[i], -1), 1);
+            const fm_form *high = fm_ft_integer(walker, dimension->high);
+            object->extents[i] = fm_form_add_number(f, fm_form_plus(f, high, object->lows[i], -1), 1);
             if (!object->extents[i]) return false;
         }
     }

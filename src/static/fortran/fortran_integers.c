@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const ft_value *refuse(ft_walker *walker, const ft_expression *expression, const char *why)
+static const fm_form *refuse(ft_walker *walker, const ft_expression *expression, const char *why)
 {
     const char *text = fm_ft_text(walker->context, &expression->place);
     fm_ft_refuse(walker->context, &expression->place, "'%.150s' is not affine: %s", text ? text : "", why);
@@ -17,7 +17,7 @@ static const ft_value *refuse(ft_walker *walker, const ft_expression *expression
 }
 
 /* 12, 12_8 */
-static const ft_value *literal(ft_walker *walker, const ft_expression *expression)
+static const fm_form *literal(ft_walker *walker, const ft_expression *expression)
 {
     int64_t number = 0;
     for (const char *c = expression->text; *c >= '0' && *c <= '9'; c++)
@@ -27,7 +27,7 @@ static const ft_value *literal(ft_walker *walker, const ft_expression *expressio
                          expression->text);
             return NULL;
         }
-    return fm_ft_number(&walker->values, number);
+    return fm_form_number(&walker->front, number);
 }
 
 /* Constants of the intrinsic modules: bytes of a kind; 0: no such name. */
@@ -70,20 +70,20 @@ static int named_kind(const ft_walker *walker, const ft_unit *unit, const char *
     return 0;
 }
 
-static const ft_value *of_object(ft_walker *walker, const ft_expression *expression, ft_object *object)
+static const fm_form *of_object(ft_walker *walker, const ft_expression *expression, ft_object *object)
 {
     if (object->is_array) return refuse(walker, expression, "it is a whole array");
     if (object->layout.base != FT_INTEGER_TYPE && object->layout.base != FT_LOGICAL_TYPE)
         return refuse(walker, expression, "it is not a whole number");
-    const ft_value *value = fm_ft_known(walker, object);
+    const fm_form *value = fm_ft_known(walker, object);
     return value ? value : refuse(walker, expression, object->why ? object->why : "its value is not known");
 }
 
-static const ft_value *name_value(ft_walker *walker, const ft_expression *expression)
+static const fm_form *name_value(ft_walker *walker, const ft_expression *expression)
 {
     ft_symbol *symbol = fm_ft_lookup(walker, walker->activation->unit, expression->text, false);
     int kind = symbol ? 0 : named_kind(walker, walker->activation->unit, expression->text, 0);
-    if (kind) return fm_ft_number(&walker->values, kind);
+    if (kind) return fm_form_number(&walker->front, kind);
     if (!symbol && walker->activation->unit->uses) {
         /* It could come from a module that is not here. */
         for (const ft_unit *unit = walker->activation->unit; unit; unit = unit->host)
@@ -101,34 +101,34 @@ static const ft_value *name_value(ft_walker *walker, const ft_expression *expres
 
 /* ---- operators ---- */
 
-static const ft_value *power(ft_walker *walker, const ft_expression *expression, const ft_value *left,
-                             const ft_value *right)
+static const fm_form *power(ft_walker *walker, const ft_expression *expression, const fm_form *left,
+                            const fm_form *right)
 {
     int64_t exponent;
     if (!left || !right) return NULL;
-    if (!fm_ft_fold(right, &exponent) || exponent < 0 || exponent > 62)
+    if (!fm_form_fold(right, &exponent) || exponent < 0 || exponent > 62)
         return refuse(walker, expression, "a power whose exponent is not a small number");
-    const ft_value *product = fm_ft_number(&walker->values, 1);
-    for (int64_t i = 0; i < exponent; i++) product = fm_ft_times(&walker->values, product, left);
+    const fm_form *product = fm_form_number(&walker->front, 1);
+    for (int64_t i = 0; i < exponent; i++) product = fm_ft_times(walker, product, left);
     return product;
 }
 
-static const ft_value *binary(ft_walker *walker, const ft_expression *expression)
+static const fm_form *binary(ft_walker *walker, const ft_expression *expression)
 {
-    ft_values *values = &walker->values;
-    const ft_value *left = fm_ft_integer(walker, expression->left);
-    const ft_value *right = left ? fm_ft_integer(walker, expression->right) : NULL;
+    fm_front *f = &walker->front;
+    const fm_form *left = fm_ft_integer(walker, expression->left);
+    const fm_form *right = left ? fm_ft_integer(walker, expression->right) : NULL;
     if (!right) return NULL;
-    values->place = expression->place;
+    walker->place = expression->place;
     switch (expression->operator) {
     case '+':
-        return fm_ft_plus(values, left, right, 1);
+        return fm_form_plus(f, left, right, 1);
     case '-':
-        return fm_ft_plus(values, left, right, -1);
+        return fm_form_plus(f, left, right, -1);
     case '*':
-        return fm_ft_times(values, left, right);
+        return fm_ft_times(walker, left, right);
     case '/':
-        return fm_ft_divide(values, '/', left, right);
+        return fm_ft_divide(walker, FM_ATOM_QUOTIENT, left, right);
     case FT_POWER:
         return power(walker, expression, left, right);
     default:
@@ -138,22 +138,24 @@ static const ft_value *binary(ft_walker *walker, const ft_expression *expression
 
 /* ---- functions ---- */
 
-static const ft_value *extreme(ft_walker *walker, const ft_expression *call, bool most)
+static const fm_form *extreme(ft_walker *walker, const ft_expression *call, bool most)
 {
-    const ft_value *found = NULL;
+    const fm_form *found = NULL;
     for (const ft_expression *a = call->arguments; a; a = a->next) {
-        const ft_value *next = fm_ft_integer(walker, a);
-        walker->values.place = call->place;
-        found = a == call->arguments ? next : fm_ft_extreme(&walker->values, most, found, next);
+        const fm_form *next = fm_ft_integer(walker, a);
+        walker->place = call->place;
+        found = a == call->arguments
+                    ? next
+                    : fm_form_extremum(&walker->front, most ? FM_ATOM_MAX : FM_ATOM_MIN, found, next);
         if (!found) return NULL;
     }
     return found;
 }
 
 /* size(a), size(a, 1), lbound, ubound */
-static const ft_value *inquiry(ft_walker *walker, const ft_expression *call)
+static const fm_form *inquiry(ft_walker *walker, const ft_expression *call)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     const ft_expression *second = call->arguments->next;
     ft_reference reference;
     if (second && second->kind == FT_X_KEYWORD) second = second->left;
@@ -168,20 +170,20 @@ static const ft_value *inquiry(ft_walker *walker, const ft_expression *call)
         return refuse(walker, call, "it asks for a dimension that is not there");
     bool whole = call->arguments->kind == FT_X_NAME || call->arguments->kind == FT_X_MEMBER;
     const ft_object *object = reference.object;
-    if (call->left->text[0] == 'l') return whole ? object->lows[dimension - 1] : fm_ft_number(values, 1);
-    const ft_value *found = NULL;
+    if (call->left->text[0] == 'l') return whole ? object->lows[dimension - 1] : fm_form_number(f, 1);
+    const fm_form *found = NULL;
     for (unsigned i = 0; i < reference.rank; i++) {
         if (second && (int64_t)i + 1 != dimension) continue;
-        const ft_value *extent = reference.sections[i].extent;
+        const fm_form *extent = reference.sections[i].extent;
         if (!extent) return refuse(walker, call, "the last extent of an array of assumed size is not known");
-        found = found ? fm_ft_times(values, found, extent) : extent;
+        found = found ? fm_ft_times(walker, found, extent) : extent;
     }
     if (call->left->text[0] == 'u' && whole)
-        return fm_ft_add_number(values, fm_ft_plus(values, found, object->lows[dimension - 1], 1), -1);
+        return fm_form_add_number(f, fm_form_plus(f, found, object->lows[dimension - 1], 1), -1);
     return found;
 }
 
-static const ft_value *kind_function(ft_walker *walker, const ft_expression *call)
+static const fm_form *kind_function(ft_walker *walker, const ft_expression *call)
 {
     const char *name = call->left->text;
     const ft_expression *argument = call->arguments;
@@ -191,25 +193,25 @@ static const ft_value *kind_function(ft_walker *walker, const ft_expression *cal
         ft_layout layout = {0};
         if (argument->kind == FT_X_REAL) {
             bool twice = strchr(argument->text, 'd') != NULL;
-            return fm_ft_number(&walker->values, twice ? 8 : 4);
+            return fm_form_number(&walker->front, twice ? 8 : 4);
         }
-        if (argument->kind == FT_X_INTEGER) return fm_ft_number(&walker->values, 4);
+        if (argument->kind == FT_X_INTEGER) return fm_form_number(&walker->front, 4);
         if (argument->kind != FT_X_NAME) return refuse(walker, call, "the kind of an expression");
         ft_object *object = fm_ft_object_of_name(walker, argument->text, &argument->place);
         if (!object) return NULL;
         layout = object->layout;
-        return fm_ft_number(&walker->values,
-                            (int64_t)(layout.base == FT_COMPLEX_TYPE ? layout.bytes / 2 : layout.bytes));
+        return fm_form_number(&walker->front,
+                              (int64_t)(layout.base == FT_COMPLEX_TYPE ? layout.bytes / 2 : layout.bytes));
     }
     if (!fm_ft_constant(walker, argument, "a number of digits", &digits)) return NULL;
     if (strcmp(name, "selected_int_kind") == 0)
-        return fm_ft_number(&walker->values, digits <= 2 ? 1 : digits <= 4 ? 2 : digits <= 9 ? 4 : 8);
-    return fm_ft_number(&walker->values, digits <= 6 ? 4 : digits <= 15 ? 8 : 16);
+        return fm_form_number(&walker->front, digits <= 2 ? 1 : digits <= 4 ? 2 : digits <= 9 ? 4 : 8);
+    return fm_form_number(&walker->front, digits <= 6 ? 4 : digits <= 15 ? 8 : 16);
 }
 
-static const ft_value *function(ft_walker *walker, const ft_expression *call)
+static const fm_form *function(ft_walker *walker, const ft_expression *call)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     const char *name = call->left->text;
     const ft_expression *first = call->arguments, *second = first ? first->next : NULL;
     if (!first) return refuse(walker, call, "a call");
@@ -222,23 +224,23 @@ static const ft_value *function(ft_walker *walker, const ft_expression *call)
     bool two = strcmp(name, "mod") == 0 || strcmp(name, "modulo") == 0 || strcmp(name, "dim") == 0;
     if (!one && !two) return refuse(walker, call, "a call of a function");
     if (two && (!second || second->next)) return refuse(walker, call, "it has not two arguments");
-    const ft_value *left = fm_ft_integer(walker, first);
+    const fm_form *left = fm_ft_integer(walker, first);
     if (!left) return NULL;
     if (one && name[0] == 'i' && name[1] == 'n') return left;
-    values->place = call->place;
-    if (one) return fm_ft_extreme(values, true, left, fm_ft_plus(values, fm_ft_number(values, 0), left, -1));
-    const ft_value *right = fm_ft_integer(walker, second);
-    values->place = call->place;
+    walker->place = call->place;
+    if (one) return fm_form_extremum(f, FM_ATOM_MAX, left, fm_form_plus(f, fm_form_number(f, 0), left, -1));
+    const fm_form *right = fm_ft_integer(walker, second);
+    walker->place = call->place;
     if (name[0] == 'd')
-        return fm_ft_extreme(values, true, fm_ft_plus(values, left, right, -1), fm_ft_number(values, 0));
-    return fm_ft_divide(values, strcmp(name, "mod") == 0 ? '%' : 'm', left, right);
+        return fm_form_extremum(f, FM_ATOM_MAX, fm_form_plus(f, left, right, -1), fm_form_number(f, 0));
+    return fm_ft_divide(walker, strcmp(name, "mod") == 0 ? FM_ATOM_REMAINDER : FM_ATOM_MODULO, left, right);
 }
 
-const ft_value *fm_ft_integer(ft_walker *walker, const ft_expression *expression)
+const fm_form *fm_ft_integer(ft_walker *walker, const ft_expression *expression)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     if (walker->context->status != FM_OK) return NULL;
-    values->place = expression->place;
+    walker->place = expression->place;
     switch (expression->kind) {
     case FT_X_INTEGER:
         return literal(walker, expression);
@@ -247,8 +249,8 @@ const ft_value *fm_ft_integer(ft_walker *walker, const ft_expression *expression
     case FT_X_UNARY: {
         if (expression->operator!= '+' && expression->operator!= '-')
             return refuse(walker, expression, "it is a truth value");
-        const ft_value *inner = fm_ft_integer(walker, expression->left);
-        return fm_ft_plus(values, fm_ft_number(values, 0), inner, expression->operator== '-' ? -1 : 1);
+        const fm_form *inner = fm_ft_integer(walker, expression->left);
+        return fm_form_plus(f, fm_form_number(f, 0), inner, expression->operator== '-' ? -1 : 1);
     }
     case FT_X_BINARY:
         return binary(walker, expression);
@@ -275,16 +277,16 @@ const ft_value *fm_ft_integer(ft_walker *walker, const ft_expression *expression
 
 bool fm_ft_constant(ft_walker *walker, const ft_expression *expression, const char *what, int64_t *number)
 {
-    const ft_value *value = fm_ft_integer(walker, expression);
+    const fm_form *value = fm_ft_integer(walker, expression);
     if (!value) return false;
-    if (fm_ft_fold(value, number)) return true;
+    if (fm_form_fold(value, number)) return true;
     const char *text = fm_ft_text(walker->context, &expression->place);
     return fm_ft_refuse(walker->context, &expression->place,
                         "%s must be a number that the source tells: '%.150s' is not", what, text ? text : "");
 }
 
 /* The value, or NULL without a failure where there is none; false: another failure. */
-bool fm_ft_quiet_integer(ft_walker *walker, const ft_expression *expression, const ft_value **value)
+bool fm_ft_quiet_integer(ft_walker *walker, const ft_expression *expression, const fm_form **value)
 {
     ft_context *context = walker->context;
     fm_error kept, *error = context->error;

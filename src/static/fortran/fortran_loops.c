@@ -23,30 +23,32 @@ static const ft_statement *exit_of(const ft_statement *loop, bool *first)
 }
 
 /* The last value that the variable has before, or when, the exit is taken. */
-static bool shorten(ft_walker *walker, const ft_statement *exit, bool exit_first, const ft_value *variable,
-                    const ft_value *first, int64_t step, const ft_value **last)
+static bool shorten(ft_walker *walker, const ft_statement *exit, bool exit_first, const fm_form *variable,
+                    const fm_form *first, int64_t step, const fm_form **last)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     ft_condition condition;
     int64_t factor;
     if (!fm_ft_condition(walker, exit->branches->condition, &condition)) return false;
-    const ft_atom *atom = variable->terms[0].atom;
-    bool simple =
-        condition.simple && fm_ft_factor(condition.value, atom, &factor) && factor == (step > 0 ? 1 : -1);
+    const fm_atom *atom = fm_form_only_atom(variable);
+    bool simple = condition.simple && fm_ft_factor(walker, condition.value, atom, &factor) &&
+                  factor == (step > 0 ? 1 : -1);
     if (!simple)
         return fm_ft_refuse(
             walker->context, &exit->place,
             "exit: its condition is no comparison with the variable of the loop that stays true from some "
             "iteration on");
     /* factor * variable + rest >= 0: the exit is taken from `from` on. */
-    const ft_value *rest = fm_ft_plus(values, condition.value, variable, -factor);
-    const ft_value *from = fm_ft_plus(values, fm_ft_number(values, 0), rest, -factor);
+    const fm_form *rest = fm_form_plus(f, condition.value, variable, -factor);
+    const fm_form *from = fm_form_plus(f, fm_form_number(f, 0), rest, -factor);
     bool down = step < 0;
     if (exit_first) {
-        *last = fm_ft_extreme(values, down, *last, fm_ft_add_number(values, from, down ? 1 : -1));
+        *last = fm_form_extremum(f, down ? FM_ATOM_MAX : FM_ATOM_MIN, *last,
+                                 fm_form_add_number(f, from, down ? 1 : -1));
     } else {
-        const ft_value *taken = fm_ft_add_number(values, from, down ? step + 1 : step - 1);
-        *last = fm_ft_extreme(values, down, *last, fm_ft_extreme(values, !down, first, taken));
+        const fm_form *taken = fm_form_add_number(f, from, down ? step + 1 : step - 1);
+        *last = fm_form_extremum(f, down ? FM_ATOM_MAX : FM_ATOM_MIN, *last,
+                                 fm_form_extremum(f, !down ? FM_ATOM_MAX : FM_ATOM_MIN, first, taken));
     }
     return *last != NULL;
 }
@@ -73,8 +75,8 @@ static ft_object *loop_variable(ft_walker *walker, const ft_expression *name)
     return object;
 }
 
-static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *object, const ft_value *variable,
-                      const ft_inductions *inductions, const ft_value *first, int64_t step)
+static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *object, const fm_form *variable,
+                      const ft_inductions *inductions, const fm_form *first, int64_t step)
 {
     if (!fm_ft_induce(walker, inductions, variable, first, step, false)) return false;
     fm_ft_set_known(object, variable, NULL);
@@ -89,14 +91,14 @@ static bool loop_body(ft_walker *walker, const ft_statement *s, ft_object *objec
 }
 
 static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *object,
-                         const ft_inductions *inductions, const ft_value *first, const ft_value *last,
+                         const ft_inductions *inductions, const fm_form *first, const fm_form *last,
                          int64_t step)
 {
     const ft_statement *saved = walker->exit;
     bool saved_first = walker->exit_first, exit_first;
     const ft_statement *exit = exit_of(s, &exit_first);
     ft_loop loop;
-    const ft_value *variable;
+    const fm_form *variable;
     if (exit) {
         /* The name that the loop will get: its condition is worked out before the loop is written. */
         size_t size = walker->out.size;
@@ -123,8 +125,8 @@ bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s)
 {
     ft_object *object = loop_variable(walker, s->left);
     if (!object) return false;
-    const ft_value *first = fm_ft_integer(walker, s->first),
-                   *last = first ? fm_ft_integer(walker, s->last) : NULL;
+    const fm_form *first = fm_ft_integer(walker, s->first),
+                  *last = first ? fm_ft_integer(walker, s->last) : NULL;
     int64_t step = 1;
     if (!last || (s->step && !fm_ft_constant(walker, s->step, "the step of a loop", &step))) return false;
     if (step == 0) return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "the step of a loop is 0");
@@ -167,8 +169,8 @@ static bool concurrent_loops(ft_walker *walker, const ft_statement *s, const ft_
     int64_t step = 1;
     if (!range->left || !range->right)
         return fm_ft_fail(walker->context, FM_E_FORMAT, &index->place, "an index without its range");
-    const ft_value *first = fm_ft_integer(walker, range->left),
-                   *last = first ? fm_ft_integer(walker, range->right) : NULL, *variable;
+    const fm_form *first = fm_ft_integer(walker, range->left),
+                  *last = first ? fm_ft_integer(walker, range->right) : NULL, *variable;
     if (!last || (range->third && !fm_ft_constant(walker, range->third, "the step of a loop", &step)))
         return false;
     if (step == 0) return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "the step of a loop is 0");
@@ -178,7 +180,7 @@ static bool concurrent_loops(ft_walker *walker, const ft_statement *s, const ft_
         !fm_ft_begin_loop(walker, &loop, index->text, s->name, first, last, step, &s->place, &variable))
         return false;
     /* The index is a variable of its own: the one outside keeps its value. */
-    const ft_value *outside = object->value;
+    const fm_form *outside = object->value;
     bool untouched = object->untouched;
     fm_ft_set_known(object, variable, object->why);
     object->loop = true;
@@ -214,10 +216,10 @@ bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s)
 /* ---- loops without bounds ---- */
 
 /* The condition that ends the loop, or keeps it going (do while): in which direction must the variable go? */
-static int direction_of(const ft_condition *condition, const ft_atom *atom, bool keeps, int64_t step,
-                        int64_t *factor)
+static int direction_of(ft_walker *walker, const ft_condition *condition, const fm_atom *atom, bool keeps,
+                        int64_t step, int64_t *factor)
 {
-    if (!condition->value || !fm_ft_factor(condition->value, atom, factor)) return 0;
+    if (!condition->value || !fm_ft_factor(walker, condition->value, atom, factor)) return 0;
     if (*factor != 1 && *factor != -1) return 0;
     if (condition->simple) return keeps ? (int)-*factor : (int)*factor;
     /* One step after the other, it does not pass the number that it is compared with. */
@@ -228,9 +230,9 @@ static int direction_of(const ft_condition *condition, const ft_atom *atom, bool
 /* The last value of a variable that begins with `first` in a loop that ends by its exit, or by its own
  * condition. NULL without a failure: this variable does not tell. */
 static bool last_of(ft_walker *walker, const ft_statement *s, const ft_statement *exit, bool exit_first,
-                    const ft_value *variable, const ft_value *first, int64_t step, const ft_value **last)
+                    const fm_form *variable, const fm_form *first, int64_t step, const fm_form **last)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     ft_context *context = walker->context;
     ft_condition condition;
     fm_error kept, *error = context->error;
@@ -242,17 +244,19 @@ static bool last_of(ft_walker *walker, const ft_statement *s, const ft_statement
     if (context->status != FM_OK && error) *error = kept;
     int64_t factor;
     const int direction = step > 0 ? 1 : -1;
-    if (!known || direction_of(&condition, variable->terms[0].atom, s->right, step, &factor) != direction)
+    if (!known ||
+        direction_of(walker, &condition, fm_form_only_atom(variable), s->right, step, &factor) != direction)
         return context->status == FM_OK;
     /* factor * variable + rest is compared with 0: at `border` it is 0. */
-    const ft_value *rest = fm_ft_plus(values, condition.value, variable, -factor);
-    const ft_value *border = fm_ft_plus(values, fm_ft_number(values, 0), rest, -factor);
+    const fm_form *rest = fm_form_plus(f, condition.value, variable, -factor);
+    const fm_form *border = fm_form_plus(f, fm_form_number(f, 0), rest, -factor);
     if (s->right && condition.simple) /* keeps going up to there */
         *last = border;
     else if (exit_first) /* ends from there on */
-        *last = fm_ft_add_number(values, border, -direction);
+        *last = fm_form_add_number(f, border, -direction);
     else
-        *last = fm_ft_extreme(values, step > 0, first, fm_ft_add_number(values, border, step - direction));
+        *last = fm_form_extremum(f, step > 0 ? FM_ATOM_MAX : FM_ATOM_MIN, first,
+                                 fm_form_add_number(f, border, step - direction));
     return *last != NULL;
 }
 
@@ -269,11 +273,11 @@ static bool disguised_loop(ft_walker *walker, const ft_statement *s, bool *done)
            fm_ft_inductions(walker, s, exit, NULL, &assigned, &all);
     for (size_t i = 0; i < all.count && fine && !*done; i++) {
         const struct ft_induction *one = &all.list[i];
-        const ft_value *first = one->first, *last, *variable;
+        const fm_form *first = one->first, *last, *variable;
         const size_t size = walker->out.size;
         int64_t step;
         ft_loop loop;
-        if (!fm_ft_fold(one->change, &step) || step == 0) continue;
+        if (!fm_form_fold(one->change, &step) || step == 0) continue;
         fine = fm_ft_begin_loop(walker, &loop, one->object->symbol->name, s->name, first, first, step,
                                 &s->place, &variable) &&
                fm_ft_induce(walker, &all, variable, first, step, true) &&
@@ -306,7 +310,7 @@ static bool disguised_loop(ft_walker *walker, const ft_statement *s, bool *done)
 /* do while, and do without bounds. */
 bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s)
 {
-    const ft_value *times, *variable;
+    const fm_form *times, *variable;
     bool assumed = fm_ft_assumed_loop(walker, s->place.line, &times), is_loop;
     if (!assumed && (!disguised_loop(walker, s, &is_loop) || is_loop))
         return walker->context->status == FM_OK;
@@ -326,8 +330,8 @@ bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s)
     walker->exit_first = true;
     bool done =
         fm_ft_assigned(walker, s->body, &assigned) && fm_ft_forget(walker, &assigned, &s->place) &&
-        fm_ft_begin_loop(walker, &loop, "run", s->name, fm_ft_number(&walker->values, 1), times, 1, &s->place,
-                         &variable) &&
+        fm_ft_begin_loop(walker, &loop, "run", s->name, fm_form_number(&walker->front, 1), times, 1,
+                         &s->place, &variable) &&
         (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false))) &&
         fm_ft_walk(walker, s->body, NULL) && fm_ft_end_loop(walker);
     walker->escape = NULL;

@@ -188,18 +188,15 @@ static const char *new_name(ft_walker *walker, const char *name)
         bool taken = !tried;
         for (const ft_memory *memory = walker->memories; memory && !taken; memory = memory->next)
             taken = strcmp(memory->name, tried) == 0;
-        for (const ft_atom *atom = walker->values.buckets[((uintptr_t)tried >> 4) % FT_ATOM_BUCKETS];
-             atom && !taken; atom = atom->chain)
-            taken = atom->text == tried;
-        if (!taken || !tried) return tried;
+        if (!tried || (!taken && !fm_atom_named(&walker->front, tried, true))) return tried;
     }
     return base;
 }
 
-static const ft_value *new_parameter(ft_walker *walker, const char *name)
+static const fm_form *new_parameter(ft_walker *walker, const char *name)
 {
-    const char *free_name = new_name(walker, name);
-    return free_name ? fm_ft_symbol_value(&walker->values, free_name, false) : NULL;
+    return fm_form_atom(&walker->front,
+                        fm_atom_new(&walker->front, FM_ATOM_PARAMETER, new_name(walker, name)));
 }
 
 ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place *place)
@@ -219,13 +216,13 @@ ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place 
 static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_dimension *dimension,
                    const ft_place *place)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     const char *name = object->member ? object->member : object->symbol->name;
-    object->lows[i] = dimension->low ? fm_ft_integer(walker, dimension->low) : fm_ft_number(values, 1);
+    object->lows[i] = dimension->low ? fm_ft_integer(walker, dimension->low) : fm_form_number(f, 1);
     if (!object->lows[i]) return false;
     if (dimension->kind == FT_EXPLICIT) {
-        const ft_value *high = fm_ft_integer(walker, dimension->high);
-        object->extents[i] = fm_ft_add_number(values, fm_ft_plus(values, high, object->lows[i], -1), 1);
+        const fm_form *high = fm_ft_integer(walker, dimension->high);
+        object->extents[i] = fm_form_add_number(f, fm_form_plus(f, high, object->lows[i], -1), 1);
         return object->extents[i] != NULL;
     }
     if (dimension->kind == FT_ASSUMED_SIZE) {
@@ -247,7 +244,7 @@ static ft_memory *same_memory(ft_walker *walker, const ft_memory *wanted)
         for (unsigned i = 0; i < memory->dimensions && same; i++) {
             int64_t difference;
             same = memory->lows[i] == wanted->lows[i] && memory->extents[i] && wanted->extents[i] &&
-                   fm_ft_difference(&walker->values, memory->extents[i], wanted->extents[i], &difference) &&
+                   fm_form_difference(&walker->front, memory->extents[i], wanted->extents[i], &difference) &&
                    !difference;
         }
         if (same) return memory;
@@ -258,25 +255,25 @@ static ft_memory *same_memory(ft_walker *walker, const ft_memory *wanted)
 /* The memory of an array with that shape. */
 static bool make_memory(ft_walker *walker, ft_object *object, const ft_place *place)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     const char *name = object->member ? object->member : object->symbol->name;
     unsigned first = object->layout.unit ? 1 : 0;
     ft_memory wanted = {.element = object->layout.unit ? object->layout.unit : object->layout.bytes,
                         .dimensions = object->rank + first,
                         .symbol = object->symbol};
     if (first) {
-        wanted.extents[0] = fm_ft_number(values, (int64_t)(object->layout.bytes / object->layout.unit));
-        object->base[0] = fm_ft_number(values, 0);
+        wanted.extents[0] = fm_form_number(f, (int64_t)(object->layout.bytes / object->layout.unit));
+        object->base[0] = fm_form_number(f, 0);
     }
     for (unsigned i = 0; i < object->rank; i++) {
         unsigned d = i + first;
         int64_t low;
-        if (fm_ft_varies(object->extents[i]) || fm_ft_varies(object->lows[i]))
+        if (fm_form_varies(object->extents[i]) || fm_form_varies(object->lows[i]))
             return fm_ft_refuse(walker->context, place, "the size of '%.100s' changes in a loop", name);
         wanted.extents[d] = object->extents[i];
-        bool number = fm_ft_is_number(object->lows[i], &low) && low >= INT32_MIN && low <= INT32_MAX;
+        bool number = fm_form_is_number(object->lows[i], &low) && low >= INT32_MIN && low <= INT32_MAX;
         wanted.lows[d] = number ? low : 0;
-        object->base[d] = fm_ft_number(values, number ? low : 0);
+        object->base[d] = fm_form_number(f, number ? low : 0);
         object->dimension[i] = d;
         object->stride[i] = 1;
     }
@@ -308,7 +305,7 @@ bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const 
     }
     if (!make_memory(walker, object, place)) return false;
     if (dimensions[rank - 1].kind == FT_ASSUMED_SHAPE)
-        object->memory->last_extent = object->extents[rank - 1]->terms[0].atom;
+        object->memory->last_extent = fm_form_only_atom(object->extents[rank - 1]);
     if (!assumed) return true;
     const char *name = object->member ? object->member : object->symbol->name;
     return fm_ft_note(walker,
@@ -319,20 +316,20 @@ bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const 
 }
 
 /* A constant that is a plain number keeps its name: a parameter with a value. */
-static const ft_value *constant_value(ft_walker *walker, ft_object *object)
+static const fm_form *constant_value(ft_walker *walker, ft_object *object)
 {
     const ft_symbol *symbol = object->symbol;
     const ft_expression *value = symbol->value;
     bool minus = value->kind == FT_X_UNARY && value->operator== '-';
     const ft_expression *plain = minus ? value->left : value;
-    const ft_value *found = fm_ft_integer(walker, value);
+    const fm_form *found = fm_ft_integer(walker, value);
     int64_t number;
-    if (plain->kind != FT_X_INTEGER || !fm_ft_is_number(found, &number)) return found;
-    const ft_value *parameter = new_parameter(walker, symbol->name);
-    if (!parameter) return NULL;
-    parameter->terms[0].atom->has_number = true;
-    parameter->terms[0].atom->constant = number;
-    return parameter;
+    if (plain->kind != FT_X_INTEGER || !fm_form_is_number(found, &number)) return found;
+    fm_atom *named = fm_atom_new(&walker->front, FM_ATOM_PARAMETER, new_name(walker, symbol->name));
+    if (!named) return NULL;
+    named->has_number = true;
+    named->constant = number;
+    return fm_form_atom(&walker->front, named);
 }
 
 /* What a scalar is when the region begins. */
@@ -347,7 +344,7 @@ static bool first_value(ft_walker *walker, ft_object *object)
     } else if (base == FT_INTEGER_TYPE || base == FT_LOGICAL_TYPE) {
         if (base == FT_LOGICAL_TYPE && symbol->constant && symbol->value &&
             symbol->value->kind == FT_X_LOGICAL)
-            object->value = fm_ft_number(&walker->values, symbol->value->operator== FT_TRUE);
+            object->value = fm_form_number(&walker->front, symbol->value->operator== FT_TRUE);
         else
             object->untouched = true;
         if (object->untouched) return true;
@@ -358,7 +355,7 @@ static bool first_value(ft_walker *walker, ft_object *object)
     return object->value != NULL;
 }
 
-static const ft_value *initial_value(ft_walker *walker, ft_object *object)
+static const fm_form *initial_value(ft_walker *walker, ft_object *object)
 {
     bool known = object->layout.base == FT_INTEGER_TYPE || object->layout.base == FT_LOGICAL_TYPE;
     if (!object->initial && known && !object->is_array && !object->memory && !object->alias)
@@ -366,7 +363,7 @@ static const ft_value *initial_value(ft_walker *walker, ft_object *object)
     return object->initial;
 }
 
-const ft_value *fm_ft_known(ft_walker *walker, ft_object *object)
+const fm_form *fm_ft_known(ft_walker *walker, ft_object *object)
 {
     if (walker->at_entry) return initial_value(walker, object);
     if (object->untouched) {
@@ -376,7 +373,7 @@ const ft_value *fm_ft_known(ft_walker *walker, ft_object *object)
     return object->value;
 }
 
-void fm_ft_set_known(ft_object *object, const ft_value *value, const char *why)
+void fm_ft_set_known(ft_object *object, const fm_form *value, const char *why)
 {
     object->untouched = false;
     object->value = value;

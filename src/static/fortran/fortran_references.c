@@ -44,16 +44,16 @@ static bool whole(ft_walker *walker, ft_object *object, ft_reference *reference)
 /* One subscript of a dimension: moves the first element, or makes a section of it. `low` is the dimension's.
  */
 static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expression *given,
-                      const ft_section *whole_one, const ft_value *low, unsigned *rank)
+                      const ft_section *whole_one, const fm_form *low, unsigned *rank)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     ft_context *context = walker->context;
-    const ft_value **at = &reference->subscripts[whole_one->dimension];
+    const fm_form **at = &reference->subscripts[whole_one->dimension];
     int64_t stride = 1;
-    const ft_value *first;
+    const fm_form *first;
     if (given->kind == FT_X_KEYWORD) return fm_ft_refuse(context, &given->place, "this is no subscript");
     if (given->kind != FT_X_RANGE) {
-        const ft_value *value;
+        const fm_form *value;
         if (given->kind == FT_X_NAME) { /* a vector subscript */
             ft_object *object = fm_ft_object_of_name(walker, given->text, &given->place);
             if (!object) return false;
@@ -68,32 +68,32 @@ static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expre
         if (given->third && !fm_ft_constant(walker, given->third, "the stride of a section", &stride))
             return false;
         if (stride == 0) return fm_ft_fail(context, FM_E_FORMAT, &given->place, "a section has stride 0");
-        const ft_value *high_of_all =
-            whole_one->extent ? fm_ft_add_number(values, fm_ft_plus(values, low, whole_one->extent, 1), -1)
-                              : NULL;
+        const fm_form *high_of_all =
+            whole_one->extent ? fm_form_add_number(f, fm_form_plus(f, low, whole_one->extent, 1), -1) : NULL;
         first = given->left ? fm_ft_integer(walker, given->left) : stride > 0 ? low : high_of_all;
-        const ft_value *last = given->right ? fm_ft_integer(walker, given->right)
-                               : stride > 0 ? high_of_all
-                                            : low;
+        const fm_form *last = given->right ? fm_ft_integer(walker, given->right)
+                              : stride > 0 ? high_of_all
+                                           : low;
         if (context->status != FM_OK) return false;
         if (!first || !last)
             return fm_ft_refuse(context, &given->place,
                                 "the end of this section is not known: the array is of assumed size");
-        values->place = given->place;
-        const ft_value *length = fm_ft_plus(values, last, first, -1);
-        if (stride < 0) length = fm_ft_plus(values, fm_ft_number(values, 0), length, -1);
+        walker->place = given->place;
+        const fm_form *length = fm_form_plus(f, last, first, -1);
+        if (stride < 0) length = fm_form_plus(f, fm_form_number(f, 0), length, -1);
         if (stride == INT64_MIN)
             return fm_ft_fail(context, FM_E_FORMAT, &given->place, "the stride of a section is too large");
         if (stride != 1 && stride != -1)
-            length = fm_ft_divide(values, 'f', length, fm_ft_number(values, stride < 0 ? -stride : stride));
+            length =
+                fm_ft_divide(walker, FM_ATOM_FLOOR, length, fm_form_number(f, stride < 0 ? -stride : stride));
         ft_section *section = &reference->sections[(*rank)++];
-        *section = (ft_section){whole_one->dimension, 0, fm_ft_add_number(values, length, 1)};
+        *section = (ft_section){whole_one->dimension, 0, fm_form_add_number(f, length, 1)};
         if (!section->extent) return false;
         if (__builtin_mul_overflow(stride, whole_one->stride, &section->stride))
             return fm_ft_fail(context, FM_E_LIMIT, &given->place, "the stride of a section is too large");
     }
-    values->place = given->place;
-    *at = fm_ft_plus(values, *at, fm_ft_plus(values, first, low, -1), whole_one->stride);
+    walker->place = given->place;
+    *at = fm_form_plus(f, *at, fm_form_plus(f, first, low, -1), whole_one->stride);
     return *at != NULL;
 }
 
@@ -122,7 +122,7 @@ static bool indexed(ft_walker *walker, const ft_expression *expression, ft_refer
 static bool component_index(ft_walker *walker, const ft_expression *expression, const ft_symbol *member,
                             const ft_record *record, ft_reference *reference)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     ft_context *context = walker->context;
     int64_t lows[FT_MOST_RANK], extents[FT_MOST_RANK];
     uint64_t unit = reference->object->layout.unit;
@@ -136,16 +136,16 @@ static bool component_index(ft_walker *walker, const ft_expression *expression, 
     int64_t stride = (int64_t)reference->layout.bytes;
     unsigned i = 0;
     for (const ft_expression *a = expression->arguments; a; a = a->next, i++) {
-        const ft_value *value =
+        const fm_form *value =
             a->kind == FT_X_RANGE || a->kind == FT_X_KEYWORD ? NULL : fm_ft_integer(walker, a);
         if (!value) return fm_ft_refuse(context, &a->place, "a section of a component is not followed");
-        const ft_value *from_low = fm_ft_add_number(values, value, -lows[i]);
+        const fm_form *from_low = fm_form_add_number(f, value, -lows[i]);
         int64_t number, moved;
         if (unit && (uint64_t)stride % unit == 0) {
             reference->subscripts[0] =
-                fm_ft_plus(values, reference->subscripts[0], from_low, stride / (int64_t)unit);
+                fm_form_plus(f, reference->subscripts[0], from_low, stride / (int64_t)unit);
             if (!reference->subscripts[0]) return false;
-        } else if (fm_ft_fold(from_low, &number) && number >= 0 && number < extents[i] &&
+        } else if (fm_form_fold(from_low, &number) && number >= 0 && number < extents[i] &&
                    !__builtin_mul_overflow(number, stride, &moved)) {
             reference->offset += (uint64_t)moved;
         } else {
@@ -186,7 +186,7 @@ static bool member_of(ft_walker *walker, const ft_expression *expression, const 
     uint64_t unit = object->layout.unit;
     if (unit) {
         reference->subscripts[0] =
-            fm_ft_add_number(&walker->values, reference->subscripts[0], (int64_t)(offset / unit));
+            fm_form_add_number(&walker->front, reference->subscripts[0], (int64_t)(offset / unit));
         if (!reference->subscripts[0]) return false;
     } else {
         reference->offset += offset;

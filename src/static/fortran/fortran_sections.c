@@ -39,7 +39,7 @@ bool fm_ft_shape_of(ft_walker *walker, const ft_expression *expression, ft_shape
         if (fm_ft_is_variable(walker, expression)) return variable_shape(walker, expression, shape);
         if (strcmp(expression->left->text, "transpose") == 0 && expression->arguments) {
             if (!fm_ft_shape_of(walker, expression->arguments, shape)) return false;
-            const ft_value *swap = shape->extents[0];
+            const fm_form *swap = shape->extents[0];
             shape->extents[0] = shape->extents[1];
             shape->extents[1] = swap;
             return true;
@@ -60,22 +60,22 @@ typedef struct nest {
     ft_positions positions;
 } nest;
 
-static bool begin_nest(ft_walker *walker, nest *loops, const ft_shape *shape, const ft_value *const *first,
+static bool begin_nest(ft_walker *walker, nest *loops, const ft_shape *shape, const fm_form *const *first,
                        const ft_place *place)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     loops->positions.rank = shape->rank;
     for (unsigned i = shape->rank; i-- > 0;) {
-        const ft_value *from = first && first[i] ? first[i] : fm_ft_number(values, 0), *variable;
+        const fm_form *from = first && first[i] ? first[i] : fm_form_number(f, 0), *variable;
         if (!shape->extents[i])
             return fm_ft_refuse(walker->context, place,
                                 "the last extent of an array of assumed size is not known");
         const char *name = fm_ft_print(walker->context, "at.%u", i + 1);
-        values->place = *place;
-        const ft_value *last = fm_ft_add_number(values, fm_ft_plus(values, from, shape->extents[i], 1), -1);
+        walker->place = *place;
+        const fm_form *last = fm_form_add_number(f, fm_form_plus(f, from, shape->extents[i], 1), -1);
         if (!name || !fm_ft_begin_loop(walker, &loops->loops[i], name, NULL, from, last, 1, place, &variable))
             return false;
-        loops->positions.at[i] = fm_ft_plus(values, variable, from, -1);
+        loops->positions.at[i] = fm_form_plus(f, variable, from, -1);
         if (!loops->positions.at[i]) return false;
     }
     return true;
@@ -93,7 +93,7 @@ static bool end_nest(ft_walker *walker, const nest *loops)
 /* May the loops read an element of `right` after they have stored it by `left`? */
 static bool overlaps(ft_walker *walker, const ft_reference *left, const ft_reference *right)
 {
-    ft_values *values = &walker->values;
+    fm_front *f = &walker->front;
     if (left->memory != right->memory) return false;
     bool sectioned[FM_MOST_DIMENSIONS] = {0};
     int64_t ahead = 0, difference;
@@ -101,15 +101,15 @@ static bool overlaps(ft_walker *walker, const ft_reference *left, const ft_refer
     for (unsigned i = 0; i < right->rank; i++) sectioned[right->sections[i].dimension] = true;
     /* In a dimension without sections, different subscripts are different elements. */
     for (unsigned d = 0; d < left->memory->dimensions; d++)
-        if (!sectioned[d] &&
-            fm_ft_difference(values, left->subscripts[d], right->subscripts[d], &difference) && difference)
+        if (!sectioned[d] && fm_form_difference(f, left->subscripts[d], right->subscripts[d], &difference) &&
+            difference)
             return false;
     if (left->rank != right->rank) return true;
     for (unsigned i = left->rank; i-- > 0;) {
         const ft_section *l = &left->sections[i], *r = &right->sections[i];
         if (l->dimension != r->dimension || l->stride != r->stride ||
-            !fm_ft_difference(values, right->subscripts[r->dimension], left->subscripts[l->dimension],
-                              &difference))
+            !fm_form_difference(f, right->subscripts[r->dimension], left->subscripts[l->dimension],
+                                &difference))
             return true;
         /* The outermost difference counts: reading ahead of what is stored is fine. */
         if (!ahead) ahead = l->stride > 0 ? difference : difference > 0 ? -1 : difference < 0;
@@ -145,8 +145,8 @@ static bool check_overlap(ft_walker *walker, const ft_expression *expression, co
 /* ---- matmul ---- */
 
 /* One access at positions that are named one by one. */
-static bool touch_at(ft_walker *walker, bool store, const ft_reference *reference, const ft_value *first,
-                     const ft_value *second)
+static bool touch_at(ft_walker *walker, bool store, const ft_reference *reference, const fm_form *first,
+                     const fm_form *second)
 {
     ft_positions positions = {reference->rank, {first, second}};
     ft_reference copy = *reference;
@@ -190,9 +190,9 @@ static bool product(ft_walker *walker, const ft_statement *statement, const ft_r
     shape.extents[shape.rank++] = b.sections[0].extent;
     if (columns) shape.extents[shape.rank++] = left->sections[left->rank - 1].extent;
     if (!begin_nest(walker, &loops, &shape, NULL, &statement->place)) return false;
-    const ft_value *const *at = loops.positions.at;
-    const ft_value *row = rows ? at[0] : NULL, *column = columns ? at[k + 1] : NULL;
-    const ft_value *result_first = rows ? row : column, *result_second = rows ? column : NULL;
+    const fm_form *const *at = loops.positions.at;
+    const fm_form *row = rows ? at[0] : NULL, *column = columns ? at[k + 1] : NULL;
+    const fm_form *result_first = rows ? row : column, *result_second = rows ? column : NULL;
     bool done = touch_at(walker, false, left, result_first, result_second) &&
                 touch_at(walker, false, &a, rows ? row : at[k], rows ? at[k] : NULL) &&
                 touch_at(walker, false, &b, at[k], column) &&
@@ -212,7 +212,7 @@ bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, co
         strcmp(right->left->text, "matmul") == 0 && !fm_ft_is_variable(walker, right))
         return product(walker, statement, left);
     ft_shape shape = {left->rank, {0}}, other;
-    const ft_value *first[FT_MOST_RANK] = {0};
+    const fm_form *first[FT_MOST_RANK] = {0};
     if (!check_overlap(walker, right, left, false) || !fm_ft_shape_of(walker, right, &other)) return false;
     for (unsigned i = 0; i < left->rank; i++) {
         const ft_section *section = &left->sections[i];
@@ -220,7 +220,7 @@ bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, co
         shape.extents[i] = section->extent;
         if (section->stride == 1) first[i] = left->subscripts[section->dimension];
         if (other.rank == left->rank && other.extents[i] && section->extent &&
-            fm_ft_difference(&walker->values, other.extents[i], section->extent, &difference) && difference)
+            fm_form_difference(&walker->front, other.extents[i], section->extent, &difference) && difference)
             return fm_ft_fail(walker->context, FM_E_FORMAT, &statement->place,
                               "the two sides have different extents in dimension %u", i + 1);
     }

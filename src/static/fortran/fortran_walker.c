@@ -61,7 +61,7 @@ static bool to_scalar(ft_walker *walker, const ft_statement *s, ft_reference *le
 {
     ft_object *object = left->object;
     ft_base base = object->layout.base, right;
-    const ft_value *value = NULL;
+    const fm_form *value = NULL;
     if (object->loop)
         return fm_ft_refuse(
             walker->context, &s->place,
@@ -72,7 +72,7 @@ static bool to_scalar(ft_walker *walker, const ft_statement *s, ft_reference *le
                           object->symbol->name);
     if (base == FT_INTEGER_TYPE && !fm_ft_quiet_integer(walker, s->right, &value)) return false;
     if (base == FT_LOGICAL_TYPE && s->right->kind == FT_X_LOGICAL)
-        value = fm_ft_number(&walker->values, s->right->operator== FT_TRUE);
+        value = fm_form_number(&walker->front, s->right->operator== FT_TRUE);
     fm_region_operations before = walker->operations;
     if (!fm_ft_data(walker, s->right, NULL, &right)) return false;
     /* It computes bounds and subscripts: no operations of the program's own. */
@@ -131,15 +131,15 @@ static bool branch_escape(ft_walker *walker, const char *full, const char **all)
 
 /* A condition that depends on data, and what it does is assumed: its loads, and the branches that it takes.
  */
-static bool assumed_branch(ft_walker *walker, const ft_branch *branch, ft_outcome outcome, bool *taken)
+static bool assumed_branch(ft_walker *walker, const ft_branch *branch, fm_outcome outcome, bool *taken)
 {
     ft_base base;
-    *taken = outcome == FT_HOLDS;
+    *taken = outcome == FM_OUTCOME_HOLDS;
     if (!fm_ft_data(walker, branch->condition, NULL, &base) || !fm_ft_flush(walker, &branch->place, false))
         return false;
-    if (outcome == FT_FAILS) return true;
+    if (outcome == FM_OUTCOME_FAILS) return true;
     if (!fm_ft_walk(walker, branch->body, NULL)) return false;
-    if (walker->escape && outcome == FT_BOTH)
+    if (walker->escape && outcome == FM_OUTCOME_BOTH)
         return fm_ft_refuse(walker->context, &branch->place,
                             "cycle or return in a branch that is assumed to be taken or not");
     return true;
@@ -154,7 +154,7 @@ static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned
     for (const ft_branch *branch = s->branches; branch; branch = branch->next) {
         ft_condition condition = {0};
         const char *full;
-        ft_outcome outcome;
+        fm_outcome outcome;
         fm_ft_restore(assigned);
         if (open) {
             if (!fm_ft_write(walker, &walker->out, "%*s} else {\n",

@@ -4,7 +4,7 @@
 #define FATHOM_STATIC_FORTRAN_WALKER_H
 
 #include "static/fortran/fortran_syntax.h"
-#include "static/fortran/fortran_value.h"
+#include "static/front/front_middle.h"
 #include "static/region/region.h"
 
 /* Text that grows. */
@@ -17,9 +17,9 @@ typedef struct ft_text {
 typedef struct ft_memory {
     const char *name;
     unsigned dimensions;
-    const ft_value *extents[FM_MOST_DIMENSIONS]; /* NULL: the last one, unknown */
+    const fm_form *extents[FM_MOST_DIMENSIONS]; /* NULL: the last one, unknown */
     int64_t lows[FM_MOST_DIMENSIONS];
-    const ft_atom
+    const fm_atom
         *last_extent; /* of an array of assumed shape: a parameter only where it is used elsewhere */
     uint64_t element; /* bytes */
     ft_place place;
@@ -42,19 +42,19 @@ typedef struct ft_object {
     const ft_symbol *symbol;
     ft_layout layout;
     bool is_array;
-    bool busy;             /* being worked out: a constant that depends on itself */
-    bool loop;             /* the variable of a loop at present */
-    const ft_value *value; /* of a whole number or truth value (0, 1); NULL: not known */
-    bool untouched;        /* it is what it was when the region began: a parameter, made when it is needed */
-    const ft_value *initial;
+    bool busy;            /* being worked out: a constant that depends on itself */
+    bool loop;            /* the variable of a loop at present */
+    const fm_form *value; /* of a whole number or truth value (0, 1); NULL: not known */
+    bool untouched;       /* it is what it was when the region began: a parameter, made when it is needed */
+    const fm_form *initial;
     const char *why; /* … it is not known */
     /* Where it is. Element (s1, s2, …) is memory[base + (s - low) * stride]; a scalar that stands for an
      * element is memory[base]. */
     ft_memory *memory; /* NULL: not in memory */
-    const ft_value *base[FM_MOST_DIMENSIONS];
+    const fm_form *base[FM_MOST_DIMENSIONS];
     uint64_t offset; /* bytes inside the element: a scalar that stands for a member */
     unsigned rank;
-    const ft_value *lows[FT_MOST_RANK], *extents[FT_MOST_RANK];
+    const fm_form *lows[FT_MOST_RANK], *extents[FT_MOST_RANK];
     unsigned dimension[FT_MOST_RANK]; /* of the memory */
     int64_t stride[FT_MOST_RANK];
     bool unknown_shape; /* allocatable, and not allocated yet */
@@ -79,7 +79,7 @@ typedef struct ft_activation {
 typedef struct ft_section {
     unsigned dimension; /* of the memory */
     int64_t stride;
-    const ft_value *extent; /* elements; NULL: unknown */
+    const fm_form *extent; /* elements; NULL: unknown */
 } ft_section;
 
 typedef struct ft_reference {
@@ -87,7 +87,7 @@ typedef struct ft_reference {
     ft_object *object;
     ft_layout layout;  /* of what is touched */
     ft_memory *memory; /* NULL: a scalar in a register */
-    const ft_value *subscripts[FM_MOST_DIMENSIONS];
+    const fm_form *subscripts[FM_MOST_DIMENSIONS];
     uint64_t offset; /* of the member */
     unsigned rank;
     ft_section sections[FT_MOST_RANK]; /* innermost first */
@@ -96,19 +96,19 @@ typedef struct ft_reference {
 /* The element of every array that a statement is worked out for; positions are from 0. */
 typedef struct ft_positions {
     unsigned rank;
-    const ft_value *at[FT_MOST_RANK];
+    const fm_form *at[FT_MOST_RANK];
 } ft_positions;
 
 typedef struct ft_shape {
     unsigned rank;
-    const ft_value *extents[FT_MOST_RANK];
+    const fm_form *extents[FT_MOST_RANK];
 } ft_shape;
 
 typedef struct ft_condition {
     const char *text;
     bool simple;         /* is it a comparison, value >= 0? */
     bool equal, unequal; /* value == 0, value != 0 */
-    const ft_value *value;
+    const fm_form *value;
 } ft_condition;
 
 typedef struct ft_loop {
@@ -117,10 +117,13 @@ typedef struct ft_loop {
     const struct ft_loop *outer;
 } ft_loop;
 
+enum { FT_MOST_TERMS = 40, FT_MOST_ATOM = 2000 }; /* of a form; characters of an atom */
+
 typedef struct ft_walker {
+    fm_front front; /* first: see walker_of() */
     ft_context *context;
     ft_unit *units;
-    ft_values values;
+    ft_place place; /* where the source is that is worked out: for failures of forms */
     ft_activation *activation, *lasting;
     unsigned depth;       /* of calls */
     unsigned calls;       /* in all */
@@ -135,7 +138,6 @@ typedef struct ft_walker {
     const ft_loop *loops;
     ft_text out, accesses; /* the body; the accesses of the statement at hand */
     fm_region_operations operations;
-    struct ft_assumption *assumptions;
     ft_memory *memories, *last_memory;
     const char **notes;
     size_t note_count, note_room;
@@ -153,8 +155,8 @@ bool fm_ft_open(ft_walker *walker, const char *format, ...) __attribute__((forma
 bool fm_ft_close(ft_walker *walker);
 /* `for`; *variable is its value. The loop is to be closed by fm_ft_end_loop. */
 bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const char *construct,
-                      const ft_value *first, const ft_value *last, int64_t step, const ft_place *place,
-                      const ft_value **variable);
+                      const fm_form *first, const fm_form *last, int64_t step, const ft_place *place,
+                      const fm_form **variable);
 bool fm_ft_end_loop(ft_walker *walker);
 bool fm_ft_begin_if(ft_walker *walker, const char *condition, const ft_place *place);
 bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference,
@@ -179,8 +181,8 @@ ft_type fm_ft_type_of(const ft_symbol *symbol);
 ft_object *fm_ft_object(ft_walker *walker, const ft_symbol *symbol, const ft_place *place);
 ft_object *fm_ft_object_of_name(ft_walker *walker, const char *name, const ft_place *place);
 /* What a whole number or truth value is worth now; NULL: not known. */
-const ft_value *fm_ft_known(ft_walker *walker, ft_object *object);
-void fm_ft_set_known(ft_object *object, const ft_value *value, const char *why);
+const fm_form *fm_ft_known(ft_walker *walker, ft_object *object);
+void fm_ft_set_known(ft_object *object, const fm_form *value, const char *why);
 ft_object *fm_ft_new_object(ft_walker *walker, ft_activation *activation, const ft_symbol *symbol);
 ft_object *fm_ft_existing(ft_walker *walker, const ft_symbol *symbol);
 ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place *place);
@@ -201,9 +203,9 @@ bool fm_ft_member_shape(ft_walker *walker, const ft_record *record, const ft_sym
                         int64_t *extents);
 
 /* ---- fortran_integers.c: bounds and subscripts ---- */
-const ft_value *fm_ft_integer(ft_walker *walker, const ft_expression *expression);
+const fm_form *fm_ft_integer(ft_walker *walker, const ft_expression *expression);
 bool fm_ft_constant(ft_walker *walker, const ft_expression *expression, const char *what, int64_t *number);
-bool fm_ft_quiet_integer(ft_walker *walker, const ft_expression *expression, const ft_value **value);
+bool fm_ft_quiet_integer(ft_walker *walker, const ft_expression *expression, const fm_form **value);
 /* ---- fortran_conditions.c ---- */
 bool fm_ft_condition(ft_walker *walker, const ft_expression *expression, ft_condition *condition);
 
@@ -221,15 +223,19 @@ bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const f
 bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
                      ft_base *base, bool *known);
 bool fm_ft_is_elemental(const char *name);
-/* ---- fortran_assumptions.c ---- */
-typedef enum ft_outcome { FT_HOLDS, FT_FAILS, FT_BOTH } ft_outcome;
-bool fm_ft_read_assumptions(ft_walker *walker);
-bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, ft_outcome *outcome);
+/* ---- fortran_forms.c ---- */
+void fm_ft_begin_forms(ft_walker *walker);
+/* As fm_form_multiply and so on; what is not affine is a failure. kind: QUOTIENT, REMAINDER, FLOOR, MODULO.
+ */
+const fm_form *fm_ft_times(ft_walker *walker, const fm_form *left, const fm_form *right);
+const fm_form *fm_ft_divide(ft_walker *walker, fm_atom_kind kind, const fm_form *left, const fm_form *right);
+/* The factor of that atom; false: it is also inside another atom, or multiplied by one. */
+bool fm_ft_factor(ft_walker *walker, const fm_form *form, const fm_atom *atom, int64_t *factor);
+bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, fm_outcome *outcome);
 /* How often the loop runs. */
-bool fm_ft_assumed_loop(ft_walker *walker, uint32_t line, const ft_value **times);
+bool fm_ft_assumed_loop(ft_walker *walker, uint32_t line, const fm_form **times);
 /* Is the array NAME such that NAME(i) is i? */
 bool fm_ft_assumed_identity(ft_walker *walker, const char *name);
-bool fm_ft_check_assumptions(ft_walker *walker); /* all were needed */
 /* ---- fortran_sections.c ---- */
 bool fm_ft_shape_of(ft_walker *walker, const ft_expression *expression, ft_shape *shape);
 bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, const ft_reference *left);
@@ -243,7 +249,7 @@ bool fm_ft_call(ft_walker *walker, const ft_expression *call, ft_unit *unit, ft_
 typedef struct ft_assigned {
     struct ft_saved {
         ft_object *object;
-        const ft_value *value;
+        const fm_form *value;
         const char *why;
         bool untouched;
     } * list; /* malloc */
@@ -260,9 +266,9 @@ bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place
 typedef struct ft_inductions {
     struct ft_induction {
         ft_object *object;
-        const ft_value *first;                /* before the loop */
-        const ft_value *change, *before_exit; /* in an iteration; up to the loop's exit */
-    } * list;                                 /* malloc */
+        const fm_form *first;                /* before the loop */
+        const fm_form *change, *before_exit; /* in an iteration; up to the loop's exit */
+    } * list;                                /* malloc */
     size_t count, room;
 } ft_inductions;
 /* Those among what is assigned, which then is forgotten. exit: the loop's own, counter: its variable; or
@@ -271,10 +277,10 @@ bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_stat
                       ft_object *counter, const ft_assigned *assigned, ft_inductions *found);
 /* They have the values of the iteration in which the loop's variable has that one: at its begin, or its exit.
  */
-bool fm_ft_induce(ft_walker *walker, const ft_inductions *all, const ft_value *variable,
-                  const ft_value *first, int64_t step, bool at_exit);
+bool fm_ft_induce(ft_walker *walker, const ft_inductions *all, const fm_form *variable, const fm_form *first,
+                  int64_t step, bool at_exit);
 /* They have the values of behind the loop. */
-bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const ft_value *first, const ft_value *last,
+bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const fm_form *first, const fm_form *last,
                    int64_t step);
 
 /* ---- fortran_loops.c ---- */

@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "profile/attribution/line_sums.h"
 #include "view/diff/diff_parts.h"
-#include "view/report/html_text.h"
-#include "view/source_text.h"
+#include "view/source_files.h"
 #include "view/text.h"
 
 #include <inttypes.h>
@@ -76,12 +75,10 @@ static void write_levels(FILE *out, const fm_diff *diff)
           out);
     for (size_t i = 0; i < diff->level_count; i++) {
         const fm_cache_fit *was = &diff->fits[0][i], *is = &diff->fits[1][i];
-        char name[sizeof diff->caches->name + 1];
-        memcpy(name, diff->caches[i].name, sizeof diff->caches->name);
-        name[sizeof diff->caches->name] = '\0';
+        const fm_text name = fm_text_cache_name(&diff->caches[i]);
         fm_diff_percent(was->misses.expected, is->misses.expected, percent, sizeof percent);
         fprintf(out, "<tr class=\"%s\"><td>", classes[diff->change[i]]);
-        fm_html_write_text(out, name);
+        fm_html_write_text(out, name.text);
         fputs("</td>", out);
         write_number(out, fm_text_cache_size(diff->profile[0], diff->caches[i].bytes).text);
         write_number(out, fm_text_short(was->misses.expected).text);
@@ -111,7 +108,7 @@ static void write_rows(FILE *out, const fm_diff *diff, fm_by by)
                     "<th>before</th><th>after</th></tr></thead><tbody>\n",
                     titles[by], heads[by]);
         fprintf(out, "<tr><td class=\"%s\">%s</td><td class=\"l code\">", words[row->what], words[row->what]);
-        fm_html_write_text(out, fm_code_group_text(row->after ? row->after : row->before, text, sizeof text));
+        fm_html_write_text(out, fm_miss_row_text(row->after ? row->after : row->before, text, sizeof text));
         fputs("</td>", out);
         write_number(out, row->before ? fm_text_short(row->before->misses[diff->judged]).text : "–");
         write_number(out, row->after ? fm_text_short(row->after->misses[diff->judged]).text : "–");
@@ -146,10 +143,10 @@ static fm_status read_side(page_file *file, int which, fm_error *error)
     side->misses = fm_calloc(side->count, sizeof *side->misses);
     if (!side->misses)
         return fm_fail_memory(error, side->count * sizeof *side->misses, "the lines of a page");
-    const fm_code_groups *groups = &diff->tables[FM_BY_LINE].groups[which];
+    const fm_miss_table *groups = &diff->tables[FM_BY_LINE].sides[which];
     for (size_t i = 0; i < groups->count; i++) {
-        const fm_code_group *group = &groups->groups[i];
-        if (group->kind == FM_GROUP_LINE && strcmp(group->file, path) == 0 && group->line <= side->count)
+        const fm_miss_row *group = &groups->rows[i];
+        if (group->kind == FM_ROW_LINE && strcmp(group->file, path) == 0 && group->line <= side->count)
             side->misses[group->line - 1] += group->misses[diff->judged];
     }
     return FM_OK;
@@ -273,8 +270,8 @@ static fm_status write_files(FILE *out, const fm_diff *diff, fm_error *error)
     size_t count = 0;
     for (size_t i = 0; i < table->count && count < MOST_FILES; i++) {
         const fm_diff_row *row = &table->rows[i];
-        const fm_code_group *group = row->before ? row->before : row->after;
-        if (row->what == FM_CHANGE_NONE || group->kind != FM_GROUP_LINE) continue;
+        const fm_miss_row *group = row->before ? row->before : row->after;
+        if (row->what == FM_CHANGE_NONE || group->kind != FM_ROW_LINE) continue;
         for (size_t j = 0; j < diff->file_count; j++) {
             const fm_file_match *match = &diff->files[j];
             const char *path = row->before ? match->before : match->after;
