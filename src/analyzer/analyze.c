@@ -8,8 +8,7 @@
 #include "analyzer/block_cutter.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/rounds.h"
-#include "base/sized.h"
+#include "base/threads.h"
 #include "trace/site_share.h"
 
 #include <fathom/experimental/pipeline.h>

@@ -6,9 +6,8 @@
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/random_seed.h"
-#include "base/sized.h"
-#include "base/thread.h"
+#include "base/table.h"
+#include "base/threads.h"
 #include "engine/engine.h"
 #include "profile/laws.h"
 

@@ -27,8 +27,7 @@
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
-#include "base/thread.h"
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

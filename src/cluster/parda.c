@@ -20,7 +20,7 @@
 #include "cluster/parda.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/threads.h"
 #include "cluster/transport.h"
 #include "engine/engine_tables.h"
 

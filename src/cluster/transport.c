@@ -3,9 +3,9 @@
  * threads. */
 #include "cluster/transport.h"
 #include "base/error.h"
+#include "base/input.h"
 #include "base/memory.h"
-#include "base/parts.h"
-#include "base/thread.h"
+#include "base/threads.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -11,7 +11,7 @@
 #ifndef FATHOM_ENGINE_ENGINE_TABLES_H
 #define FATHOM_ENGINE_ENGINE_TABLES_H
 
-#include "base/tunable.h"
+#include "base/error.h"
 
 #include <fathom/attribution.h>
 #include <fathom/profile.h>

@@ -9,7 +9,7 @@
 #include <fathom/profile.h>
 
 #include "base/error.h"
-#include "base/json_scan.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "profile/accuracy.h"
 #include "profile/attribution/attribution_check.h"

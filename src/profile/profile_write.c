@@ -8,7 +8,7 @@
 #include <fathom/profile.h>
 
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "profile/accuracy.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/attribution_json.h"

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/threads.h"
 #include "sample/sampled_run_state.h"
 
 #include <errno.h>

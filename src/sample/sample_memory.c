@@ -2,9 +2,9 @@
 /* sample_memory.c - the memory that is shared with sampled programs: records and slabs, and what is told of
  * heaps. */
 #define _GNU_SOURCE
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "process/program_file.h"
 #include "sample/sampled_program.h"
 #include "sample/sampled_run_state.h"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/threads.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>

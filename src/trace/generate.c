@@ -10,7 +10,6 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <fathom/generate.h>
 #include <stdlib.h>

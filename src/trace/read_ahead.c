@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/threads.h"
 #include "trace/columns.h"
 
 #include <pthread.h>

@@ -8,7 +8,6 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "trace/columns.h"
 #include "trace/native/native_layout.h"
 #include "trace/part.h"

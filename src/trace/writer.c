@@ -5,7 +5,6 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "trace/format.h"
 
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text.c - see text.h. */
 #include "view/text.h"
-#include "base/sized.h"
-#include "base/utf8.h"
-#include "base/visible.h"
+#include "base/error.h"
+#include "base/plain_text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/thread.h"
+#include "base/threads.h"
 
 #include <stdbool.h>
 #include <unistd.h>

@@ -5,9 +5,9 @@
  * side.
  */
 #include "base/error.h"
+#include "base/input.h"
 #include "base/memory.h"
-#include "base/parts.h"
-#include "base/thread.h"
+#include "base/threads.h"
 #include "engine/engine.h"
 #include "engine/gpu/gpu.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/rounds.h"
+#include "base/threads.h"
 
 #include <stdlib.h>
 #include <time.h>

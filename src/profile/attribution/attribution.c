@@ -8,9 +8,9 @@
 #include <fathom/attribution.h>
 #include <fathom/profile.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "profile/attribution/attribution_grow.h"
 #include "profile/range_counts.h"
 

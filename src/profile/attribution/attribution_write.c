@@ -7,7 +7,7 @@
 #include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/table.h"
 #include "profile/attribution/line_sums.h"
 

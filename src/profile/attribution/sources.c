@@ -2,10 +2,10 @@
 /* sources.c - see sources.h. Reads no files: src/symbols/source_record.c does. */
 #include "profile/attribution/sources.h"
 
+#include "base/bytes.h"
 #include "base/error.h"
-#include "base/sha256.h"
+#include "base/plain_text.h"
 #include "base/table.h"
-#include "base/text_file.h"
 #include "profile/attribution/line_sums.h"
 
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include "static/counter/counter.h"
 #include "static/region/region.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #include <isl/aff.h>
 #include <isl/local_space.h>

@@ -3,8 +3,7 @@
 #include "static/front/front.h"
 
 #include "base/error.h"
-#include "base/sized.h"
-#include "base/text_file.h"
+#include "base/plain_text.h"
 #include "static/region/region.h"
 
 #include <stdlib.h>

@@ -3,10 +3,9 @@
 #define _GNU_SOURCE
 #include "static/front/front_child.h"
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/free_memory.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "static/front/front_child.h"
 
 #include "base/error.h"
-#include "base/parts.h"
+#include "base/input.h"
 
 #include <limits.h>
 

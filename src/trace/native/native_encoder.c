@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "base/threads.h"
 #include "trace/columns.h"
 #include "trace/native/native_column.h"
 

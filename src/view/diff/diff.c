@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "profile/attribution/attribution_check.h"
 #include "view/diff/diff_parts.h"
 #include "view/text.h"

@@ -10,8 +10,8 @@
  */
 #include <fathom/view.h>
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "base/table.h"
 #include "view/text.h"
 
