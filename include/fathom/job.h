@@ -26,6 +26,8 @@
 #include <fathom/analyzer.h>
 #include <fathom/collect.h>
 #include <fathom/machine.h>
+#include <fathom/phases.h>
+#include <fathom/predict.h>
 #include <fathom/profile.h>
 #include <fathom/sampled_run.h>
 #include <fathom/static.h>
@@ -197,6 +199,77 @@ FM_API fm_region *fm_job_region_get(const fm_job *job);
  */
 FM_API fm_status fm_job_region_change(fm_job *job, const char *change, fm_error *error);
 FM_API fm_status fm_job_region(fm_job *job, fm_error *error);
+
+/* A program whose references are stored: no profile. The first process has the file that is named, the others
+ * the same name with their process number in it. */
+typedef struct fm_record_options {
+    const char *path; /* in the native format */
+    int level;        /* as in fm_writer_options */
+    bool overwrite;   /* files of other processes, too, that are there from an earlier run */
+    bool unused[3];   /* false: so that there is no padding at the end */
+} fm_record_options;
+FM_API fm_status fm_job_record_sized(fm_job *job, const fm_record_options *options, size_t options_size,
+                                     const fm_collect_options *program, size_t program_size, fm_error *error);
+static inline fm_status fm_job_record(fm_job *job, const fm_record_options *options,
+                                      const fm_collect_options *program, fm_error *error)
+{
+    return fm_job_record_sized(job, options, sizeof *options, program, sizeof *program, error);
+}
+
+/* The phases of a trace (phases.h), which is read three times. The profile of the job is that of the whole.
+ */
+typedef struct fm_phase_options {
+    uint64_t
+        threshold; /* level 1 is cut where blocks come back from further away; 0: where the trace changes */
+    double alike;  /* phases whose profiles overlap by this are of one kind; 0: 0.9 */
+} fm_phase_options;
+FM_API fm_status fm_job_find_phases_sized(fm_job *job, const char *path, const fm_reader_options *reading,
+                                          size_t reading_size, const fm_phase_options *options,
+                                          size_t options_size, fm_error *error);
+static inline fm_status fm_job_find_phases(fm_job *job, const char *path, const fm_reader_options *reading,
+                                           const fm_phase_options *options, fm_error *error)
+{
+    return fm_job_find_phases_sized(job, path, reading, sizeof *reading, options, sizeof *options, error);
+}
+/* The profiles of the phases of a level, from 1 on; they stay until those of another inner level are asked
+ * for. How many there are. */
+FM_API size_t fm_job_phase_profiles(fm_job *job, size_t level, const fm_profile *const **profiles);
+/* For people: the levels, the kinds, the first `top` phases of the level. */
+FM_API fm_status fm_job_show_phases_sized(fm_job *job, FILE *out, size_t level, uint64_t top,
+                                          const fm_view_options *view, size_t view_size, fm_error *error);
+static inline fm_status fm_job_show_phases(fm_job *job, FILE *out, size_t level, uint64_t top,
+                                           const fm_view_options *view, fm_error *error)
+{
+    return fm_job_show_phases_sized(job, out, level, top, view, sizeof *view, error);
+}
+
+/* The profile that a model expects for data of another size, which may be found in a trace by sampling its
+ * beginning. */
+FM_API fm_status fm_job_find_size_sized(fm_job *job, const fm_model *model, const char *path,
+                                        const fm_reader_options *reading, size_t reading_size,
+                                        const fm_sampler_options *sampling, size_t sampling_size,
+                                        double *size, fm_error *error);
+static inline fm_status fm_job_find_size(fm_job *job, const fm_model *model, const char *path,
+                                         const fm_reader_options *reading, const fm_sampler_options *sampling,
+                                         double *size, fm_error *error)
+{
+    return fm_job_find_size_sized(job, model, path, reading, sizeof *reading, sampling, sizeof *sampling,
+                                  size, error);
+}
+FM_API fm_status fm_job_predict(fm_job *job, const fm_model *model, double size, fm_error *error);
+
+/* A trace that goes past a virtual sampler (sample.h): how far an estimate is from the truth. */
+FM_API fm_status fm_job_simulate_sized(fm_job *job, const char *path, const fm_reader_options *reading,
+                                       size_t reading_size, const fm_virtual_sampler_options *sampler,
+                                       size_t sampler_size, const fm_estimate_options *estimate,
+                                       size_t estimate_size, fm_error *error);
+static inline fm_status fm_job_simulate(fm_job *job, const char *path, const fm_reader_options *reading,
+                                        const fm_virtual_sampler_options *sampler,
+                                        const fm_estimate_options *estimate, fm_error *error)
+{
+    return fm_job_simulate_sized(job, path, reading, sizeof *reading, sampler, sizeof *sampler, estimate,
+                                 sizeof *estimate, error);
+}
 
 /* How the program ended: what was started, or what it became by exec. */
 typedef struct fm_job_end {

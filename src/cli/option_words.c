@@ -38,9 +38,8 @@ static size_t find_member(const char *at, const char **member, size_t *length)
 
 static void name_option(const char *member, size_t length, char option[LONGEST])
 {
-    static const char *const others[][2] = {{"csv_size", "--size-column"},
-                                             {"fetches", "--instructions"},
-                                             {"engine_options", "--engine-option"}};
+    static const char *const others[][2] = {
+        {"csv_size", "--size-column"}, {"fetches", "--instructions"}, {"engine_options", "--engine-option"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strlen(others[i][0]) == length && memcmp(others[i][0], member, length) == 0) {
             snprintf(option, LONGEST, "%s", others[i][1]);

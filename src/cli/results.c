@@ -150,7 +150,11 @@ int cli_job_end(cli_job *self, fm_status status, const fm_error *error)
                                 .no_source = results->no_source};
     fm_error failure;
     if (status != FM_OK) return self->code >= 0 ? self->code : cli_fail(error);
-    if (fm_job_profiles(self->job, &profiles) == 0) return CLI_COMPLETE; /* not the first rank */
+    if (fm_job_profiles(self->job, &profiles) ==
+        0) { /* not the first rank; or a recording, whose summary is a courtesy */
+        if (results->text == CLI_TEXT_ERROR) show_text(self);
+        return fm_job_is_complete(self->job) ? CLI_COMPLETE : CLI_INCOMPLETE;
+    }
     fm_job_write(self->job, &files, &failure);
     const bool taken = cli_is_stdout(results->json) || cli_is_stdout(results->distances) ||
                        cli_is_stdout(results->report) || cli_attribution_takes_stdout(results->attribution);

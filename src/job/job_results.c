@@ -311,6 +311,10 @@ fm_status fm_job_show_sized(fm_job *job, FILE *out, const fm_screen_options *scr
     const fm_profile *const *profiles;
     const size_t count = fm_job_profiles(job, &profiles);
     if (status != FM_OK) return status;
+    if (job->recording) {
+        fm_job_show_recording(job, out, &terminal);
+        return FM_OK;
+    }
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "there are no profiles yet");
     if (job->source == FM_JOB_TRACE && !profiles[0]->cold_known)
         fm_job_note(job,
