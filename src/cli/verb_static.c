@@ -44,7 +44,7 @@ static int check(cli_static_run *run)
     if ((changes || options->suggest) && options->counts)
         return cli_misuse("--counts: a change of loops does not change how often they do something");
     if (options->machine && options->counts)
-        return cli_misuse("--machine and --counts: bounds need the misses, which --counts leaves out");
+        return cli_misuse("--machine-file and --counts: bounds need the misses, which --counts leaves out");
     if (!(options->limit > 0)) return cli_misuse("--limit-time: expected a number of seconds above 0");
     if ((code = cli_static_read_machine(run)) >= 0) return code;
     if ((code = cli_static_check_caches(run)) >= 0) return code;
@@ -170,78 +170,46 @@ int cli_verb_static(int argc, char **argv)
                                   .samples = UINT64_MAX,
                                   .attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"function", 0, CLI_STRING, &options.function, "NAME",
-         "the region is the body of this function (default: what is\nbetween #pragma scop and #pragma "
-         "endscop, or "
-         "the only function\nwith loops)"},
-        {"param", 'D', CLI_JOIN, &options.parameters, "NAME=VALUE",
-         "a parameter of the region, or a macro of the source; several\nas n=100,m=20 or by several --param"},
-        {"granularity", 'g', CLI_COUNT, &options.granularity, "BYTES",
-         "block size, a power of two (default 64)"},
-        {"layout", 0, CLI_STRING, &options.layout, "NAME",
-         "contiguous (default): rows follow each other, as in memory;\naligned: every row begins a new "
-         "block, as "
-         "other models have it"},
-        {"scalars", 0, CLI_FLAG, &options.scalars, NULL,
-         "scalar variables are in memory (default: in registers)"},
-        {"assume", 0, CLI_JOIN, &options.assumptions, "TEXT",
-         "what the source does not tell (see the manual); the result\ncarries it"},
-        {"counts", 0, CLI_FLAG, &options.counts, NULL,
-         "only how often statements load, store and compute: numbers, or\nformulas of parameters that have "
-         "no "
-         "value"},
-        {"symbolic", 0, CLI_FLAG, &options.symbolic, NULL,
-         "formulas of the parameters: operations, first touches, misses of\nthe caches of --size; values of "
-         "--param are put into them"},
-        {"open", 0, CLI_JOIN, &options.open, "NAMES", "parameters that stay open in formulas (default: all)"},
-        {"emit-c", 0, CLI_OUTPUT, &options.c, "FILE",
-         "write the formulas as a C function; - for standard output"},
-        {"bins", 0, CLI_STRING, &options.bins, "NAME",
-         "histogram resolution: loglinear (default), log2, exact"},
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE",
-         "write the profile, or the formulas, as JSON; - for standard output"},
-        {"report", 0, CLI_OUTPUT, &options.report, "FILE", "write the HTML page of the profile"},
+        {"function", CLI_TO(&options.function), .help = "analyse the loops of this function",
+         .usual = "scop"},
+        {"param", CLI_TO(&options.parameters)},
+        {"granularity", CLI_TO(&options.granularity), .help = "cache-line size"},
+        {"layout", CLI_TO(&options.layout)},
+        {"scalars", CLI_TO(&options.scalars)},
+        {"assume", CLI_TO(&options.assumptions)},
+        {"counts", CLI_TO(&options.counts)},
+        {"symbolic", CLI_TO(&options.symbolic)},
+        {"open", CLI_TO(&options.open)},
+        {"emit-c", CLI_TO(&options.c)},
+        {"bins", CLI_TO(&options.bins)},
+        {"json", CLI_TO(&options.json), .help = "write the profile, or the formulas, as JSON"},
+        {"report", CLI_TO(&options.report)},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
-        {"what-if", 0, CLI_JOIN, &options.change, "CHANGE",
-         "misses before and after a change of loops, if it is legal:\ninterchange:i,j  tile:i,j=32,8  fuse:i "
-         " "
-         "distribute:i  pad:A=+8\nseveral separated by ;"},
-        {"suggest", 0, CLI_FLAG, &options.suggest, NULL,
-         "try such changes: the five legal ones with the fewest misses"},
-        {"emit-ir", 0, CLI_OUTPUT, &options.ir, "FILE",
-         "only write the region as text, which fathom static reads too;\n- for standard output"},
-        {"cache", 0, CLI_STRING, &options.caches, "LIST",
-         "misses of set-associative caches, for the addresses that the\narrays get: SIZE:WAYS[:LINE],... "
-         "such as "
-         "32K:8:64"},
-        {"machine", 0, CLI_INPUT_MACHINE, &options.machine, "FILE",
-         "upper bounds on the performance on the machine that FILE\ndescribes: its rates, its caches"},
-        {"emit-machine", 0, CLI_OUTPUT, &options.emit_machine, "FILE",
-         "only write such a description of this machine, with its caches;\nthe rates are to be filled in"},
-        {"language", 0, CLI_STRING, &options.language, "NAME",
-         "c, c++, fortran, fir (default: by the name's ending)"},
-        {"method", 0, CLI_STRING, &options.method, "NAME",
-         "walk: every access; count: by exact arithmetic; reconstruct:\npolynomials through some "
-         "accesses;\nsample: accesses drawn at random "
-         "(default: the surest that is\ndone in time)"},
-        {"draws", 0, CLI_COUNT, &options.samples, "N",
-         "accesses that are drawn where it is sampled (default 10000)"},
-        {"verify", 0, CLI_FLAG, &options.verify, NULL, "compare the result with a walk over all accesses"},
-        {"limit-time", 0, CLI_REAL, &options.limit, "SECONDS",
-         "for the exact analysis, and for reading C or C++ (default 60)"},
-        {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse (default: one for each processor)"},
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress also when standard error is no terminal"},
+        {"what-if", CLI_TO(&options.change)},
+        {"suggest", CLI_TO(&options.suggest)},
+        {"emit-ir", CLI_TO(&options.ir)},
+        {"cache", CLI_TO(&options.caches)},
+        {"machine-file", CLI_TO(&options.machine)},
+        {"machine", CLI_OLD("machine-file")},
+        {"emit-machine", CLI_TO(&options.emit_machine), .group = CLI_RESEARCH},
+        {"language", CLI_TO(&options.language)},
+        {"method", CLI_TO(&options.method)},
+        {"samples", CLI_TO(&options.samples)},
+        {"draws", CLI_OLD("samples")},
+        {"verify", CLI_TO(&options.verify)},
+        {"limit-time", CLI_TO(&options.limit), .help = "for the exact analysis", .usual = "60",
+         .group = CLI_SPEED},
+        {"threads", CLI_TO(&options.threads)},
+        {"quiet", CLI_TO(&cli_quiet)},
+        {"progress", CLI_TO(&options.progress)},
         {0},
     };
     const cli_command command = {
         .usage = "fathom static [options] FILE [-- COMPILER FLAGS]",
-        .about = "The reuse-distance profile of loops in source code, without running them: C and C++,\n"
-                 "Fortran, or a region's text form (.fir). Bounds and subscripts must be affine; what is\n"
-                 "not is refused, with its line.",
+        .about = "The reuse-distance profile of loops in source code, without running them: C,\n"
+                 "C++, Fortran, or a region's text form (.fir), with affine bounds and subscripts.",
         .options = table,
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
         .notes = "Examples:\n"
                  "  fathom static gemm.c --function gemm --param n=1000\n"
                  "  fathom static --counts stencil.f90\n"
@@ -259,7 +227,7 @@ int cli_verb_static(int argc, char **argv)
     size_t count;
     int code = cli_parse(&command, own, argv, &count);
     if (code >= 0) return code;
-    if (options.samples == 0) return cli_misuse("--draws: expected at least 1 access");
+    if (options.samples == 0) return cli_misuse("--samples: expected at least 1 access");
     if (options.samples == UINT64_MAX) options.samples = 0; /* not given */
     if (count == 0 && !options.emit_machine)
         return cli_misuse("too few arguments: 0 where at least 1 is needed\nUsage: %s", command.usage);

@@ -44,7 +44,7 @@ static int check_numbers(live_run *self)
         return cli_misuse("--rate and --period: samples are taken by time or by accesses, not by both");
     if (period == 0) return cli_misuse("--period: expected at least 1 access");
     if (how->duration != -1 && !(how->duration > 0))
-        return cli_misuse("--duration: expected more than 0 seconds");
+        return cli_misuse("--limit-time: expected more than 0 seconds");
     if (self->estimating->bootstrap < 1 || self->estimating->bootstrap > UINT32_MAX)
         return cli_misuse("--bootstrap: expected 1 or more rounds");
     self->options.rate = how->rate > 0 ? how->rate : 0;
@@ -59,14 +59,14 @@ static int check_method(live_run *self)
     const char *method = self->how->method, *name = self->estimating->estimator;
     fm_sampled_run_method *chosen = &self->options.method;
     if (method && strcmp(method, "software") != 0 && strcmp(method, "pmu") != 0)
-        return cli_misuse("--method: expected pmu or software, found '%s'", method);
+        return cli_misuse("--sampler: expected pmu or software, found '%s'", method);
     *chosen = !method                      ? FM_SAMPLED_RUN_ANY
               : strcmp(method, "pmu") == 0 ? FM_SAMPLED_RUN_PMU
                                            : FM_SAMPLED_RUN_SOFTWARE;
     if (self->how->no_watches && *chosen == FM_SAMPLED_RUN_PMU)
-        return cli_misuse("--no-watches: with --method pmu there is nothing but what is watched");
+        return cli_misuse("--no-watches: with --sampler pmu there is nothing but what is watched");
     if (self->how->mean_rate && *chosen == FM_SAMPLED_RUN_PMU)
-        return cli_misuse("--mean-rate: with --method pmu samples are by accesses, and need no rate");
+        return cli_misuse("--mean-rate: with --sampler pmu samples are by accesses, and need no rate");
     if (self->how->mean_rate) *chosen = FM_SAMPLED_RUN_SOFTWARE;
     const fm_estimator_info *info = fm_estimator_at(0);
     for (size_t i = 1; name && info && strcmp(name, info->name) != 0; i++) info = fm_estimator_at(i);
@@ -75,7 +75,7 @@ static int check_method(live_run *self)
     if (info->bursts) return -1;
     if (*chosen == FM_SAMPLED_RUN_SOFTWARE || self->how->no_watches)
         return cli_misuse(
-            "--estimator: %s is for samples of single accesses, that is for --method pmu; a clock "
+            "--estimator: %s is for samples of single accesses, that is for --sampler pmu; a clock "
             "samples bursts",
             name);
     *chosen = FM_SAMPLED_RUN_PMU;

@@ -103,7 +103,7 @@ int cli_static_read_machine(cli_static_run *run)
     fm_error error;
     if (!path) return -1;
     if (run->options->attribution.sizes)
-        return cli_misuse("--size and --machine: only one of them can say which caches there are");
+        return cli_misuse("--size and --machine-file: only one of them can say which caches there are");
     if (fm_machine_read(&run->machine, path, &error)) return cli_fail(&error);
     const fm_machine *machine = run->machine;
     for (size_t i = 0; i < machine->level_count; i++)

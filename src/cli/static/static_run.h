@@ -39,7 +39,7 @@ typedef struct cli_static_run {
 
 /* Each returns -1 to go on, or an exit code after a message. */
 
-/* --param, --assume, --cache, --machine. */
+/* --param, --assume, --cache, --machine-file. */
 int cli_static_split(cli_static_run *run);
 int cli_static_check_caches(cli_static_run *run);
 int cli_static_read_machine(cli_static_run *run);
