@@ -4,11 +4,6 @@
  * there is to say about a trace after it was read.
  */
 #include "cli.h"
-<<<<<<< HEAD
-#include "nearest.h"
-=======
-#include "new_keys.h"
->>>>>>> main
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-<<<<<<< HEAD
- * sample_simulate.c - fathom sample --simulate: options for a job of the library (fathom/job.h).
-=======
- * sample_simulate.c - fathom simulate: all references of a trace go past a virtual sampler, and what
- * that saw goes to an estimator. It joins reader, sampler, estimator, profile and views; it computes nothing
- * itself.
->>>>>>> main
+ * sample_simulate.c - fathom simulate: options for a job of the library (fathom/job.h).
  */
 #include "sample/sample_simulate.h"
 #include "results.h"
