@@ -234,15 +234,6 @@ static inline fm_status fm_job_find_phases(fm_job *job, const char *path, const 
 /* The profiles of the phases of a level, from 1 on; they stay until those of another inner level are asked
  * for. How many there are. */
 FM_API size_t fm_job_phase_profiles(fm_job *job, size_t level, const fm_profile *const **profiles);
-/* For people: the levels, the kinds, the first `top` phases of the level. */
-FM_API fm_status fm_job_show_phases_sized(fm_job *job, FILE *out, size_t level, uint64_t top,
-                                          const fm_view_options *view, size_t view_size, fm_error *error);
-static inline fm_status fm_job_show_phases(fm_job *job, FILE *out, size_t level, uint64_t top,
-                                           const fm_view_options *view, fm_error *error)
-{
-    return fm_job_show_phases_sized(job, out, level, top, view, sizeof *view, error);
-}
-
 /* The profile that a model expects for data of another size, which may be found in a trace by sampling its
  * beginning. */
 FM_API fm_status fm_job_find_size_sized(fm_job *job, const fm_model *model, const char *path,
@@ -304,9 +295,11 @@ static inline fm_status fm_job_write(fm_job *job, const fm_job_files *files, fm_
     return fm_job_write_sized(job, files, sizeof *files, error);
 }
 
-/* What is shown to people: what is wrong at every cache, and the code that does it. */
+/* What is shown to people: what is wrong at every cache, and the code that does it; of phases, those of a
+ * level. */
 typedef struct fm_screen_options {
-    uint64_t top; /* at most so many lines (functions, objects), and pairs; 0: none */
+    uint64_t top;   /* at most so many lines (functions, objects), pairs, phases; 0: none */
+    uint64_t depth; /* of phases: the level, from 1 on; 0: 1 */
     fm_by by;
     bool pairs, histogram; /* below it */
     bool unused[2];        /* false */
@@ -336,6 +329,9 @@ static inline fm_status fm_profiles_show(FILE *out, const fm_profile *const *pro
     return fm_profiles_show_sized(out, profiles, count, caches, cache_count, screen, sizeof *screen, view,
                                   sizeof *view, error);
 }
+/* The caches that profiles were asked about, each size once. How many there are, at most `capacity`. */
+FM_API size_t fm_profiles_caches(const fm_profile *const *profiles, size_t count, fm_cache *caches,
+                                 size_t capacity);
 /* A file of such profiles, as fm_job_write makes them. */
 typedef enum fm_result_kind { FM_RESULT_CALLGRIND = 0, FM_RESULT_PAIRS_CSV = 1 } fm_result_kind;
 FM_API fm_status fm_profile_result_write(const char *path, fm_result_kind kind, const fm_profile *profile,

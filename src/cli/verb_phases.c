@@ -15,7 +15,7 @@
 enum { PATH_MOST = 4096 };
 
 typedef struct phases_options {
-    const char *json, *profiles, *granularity;
+    const char *json, *report, *output, *profiles, *granularity;
     uint64_t threshold, top, depth;
     double alike;
     bool progress;
@@ -55,41 +55,38 @@ static int write_each(fm_job *job, size_t level, const char *prefix)
     return code;
 }
 
-static int deliver(fm_job *job, const phases_options *options)
-{
-    const fm_job_files files = {.json = options->json};
-    const fm_view_options view = cli_view_options();
-    const fm_profile *const *profiles;
-    fm_error error;
-    fm_job_profiles(job, &profiles);
-    const size_t levels = profiles[0]->phases->inner_count + 1;
-    if (fm_job_write(job, &files, &error)) return CLI_FAILED;
-    if (options->depth > levels) {
-        cli_complain("--depth: there are phases on %zu level%s, none on level %" PRIu64, levels,
-                     levels > 1 ? "s" : "", options->depth);
-        return CLI_FAILED;
-    }
-    const int code = write_each(job, (size_t)options->depth, options->profiles);
-    if (code >= 0) return code;
-    if (!cli_is_stdout(options->json) &&
-        fm_job_show_phases(job, stdout, (size_t)options->depth, options->top, &view, &error))
-        return cli_fail(&error);
-    return fm_job_is_complete(job) ? CLI_COMPLETE : CLI_INCOMPLETE;
-}
-
 static int find_phases(const char *path, const phases_options *options, uint64_t granularity,
                        const fm_reader_options *reading)
 {
     static const cli_attribution_options no_attribution;
-    const cli_results results = {.attribution = &no_attribution};
+    cli_attribution_options asked = no_attribution;
+    cli_results results = {.json = options->json,
+                           .report = options->report,
+                           .output = options->output,
+                           .attribution = &asked,
+                           .depth = options->depth};
     const fm_job_options analysis = {.granularity = &granularity, .granularity_count = granularity > 0};
     const fm_phase_options what = {.threshold = options->threshold, .alike = options->alike};
+    const fm_profile *const *profiles;
     cli_job job;
     fm_error error;
-    int code = cli_job_begin(&job, &results, &analysis, options->progress);
+    asked.top = options->top;
+    int code = cli_results_check(&results);
+    if (code < 0) code = cli_results_try(&results);
+    if (code < 0) code = cli_job_begin(&job, &results, &analysis, options->progress);
     if (code >= 0) return code;
-    code = fm_job_find_phases(job.job, path, reading, &what, &error) ? cli_fail(&error)
-                                                                     : deliver(job.job, options);
+    const fm_status status = fm_job_find_phases(job.job, path, reading, &what, &error);
+    const size_t levels = fm_job_profiles(job.job, &profiles) ? profiles[0]->phases->inner_count + 1 : 1;
+    results.no_text = options->depth > levels;
+    code = cli_job_end(&job, status, &error);
+    if (status == FM_OK && options->depth > levels) {
+        cli_complain("--depth: there are phases on %zu level%s, none on level %" PRIu64, levels,
+                     levels > 1 ? "s" : "", options->depth);
+        code = CLI_FAILED;
+    } else if (status == FM_OK && (code == CLI_COMPLETE || code == CLI_INCOMPLETE)) {
+        const int written = write_each(job.job, (size_t)options->depth, options->profiles);
+        if (written >= 0) code = written;
+    }
     cli_job_destroy(&job);
     return code;
 }
@@ -104,6 +101,8 @@ int cli_verb_phases(int argc, char **argv)
         {"alike", CLI_TO(&options.alike)},
         {"granularity", CLI_TO(&options.granularity), .help = "block size", .usual = "64; keys: 1"},
         {"json", CLI_TO(&options.json), .help = "write the profile with its phases, for fathom report"},
+        {"report", CLI_TO(&options.report)},
+        {"output", CLI_TO(&options.output), .usual = "stdout"},
         {"profiles", CLI_TO(&options.profiles)},
         {"top", CLI_TO(&options.top), .help = "show the first N phases of the level"},
         {"quiet", CLI_TO(&cli_quiet)},

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct predict_options {
-    const char *json, *trace_path, *bins;
+    const char *json, *report, *output, *trace_path, *bins;
     double data_size;
     uint64_t threshold, samples, peaks;
     bool progress;
@@ -57,7 +57,10 @@ static int predict_with(const fm_model *model, cli_job *job, const predict_optio
 static int predict(const char *path, const predict_options *options, fm_bins bins)
 {
     static const cli_attribution_options no_attribution;
-    const cli_results results = {.json = options->json, .attribution = &no_attribution};
+    const cli_results results = {.json = options->json,
+                                 .report = options->report,
+                                 .output = options->output,
+                                 .attribution = &no_attribution};
     const fm_job_options analysis = {.bins = bins};
     fm_reader_options reading;
     fm_model *model;
@@ -65,6 +68,8 @@ static int predict(const char *path, const predict_options *options, fm_bins bin
     cli_job job;
     if (fm_model_read(path, &model, &error)) return cli_fail(&error);
     int code = cli_reader_options(&options->trace, &reading);
+    if (code < 0) code = cli_results_check(&results);
+    if (code < 0) code = cli_results_try(&results);
     if (code < 0) code = cli_job_begin(&job, &results, &analysis, options->progress);
     if (code < 0) {
         code = predict_with(model, &job, options, &reading);
@@ -85,6 +90,8 @@ int cli_verb_predict(int argc, char **argv)
         {"data-samples", CLI_TO(&options.samples)},
         {"peaks", CLI_TO(&options.peaks)},
         {"json", CLI_TO(&options.json)},
+        {"report", CLI_TO(&options.report)},
+        {"output", CLI_TO(&options.output), .usual = "stdout"},
         {"bins", CLI_TO(&options.bins), .help = "histogram: log2 or loglinear"},
         {"quiet", CLI_TO(&cli_quiet)},
         {"progress", CLI_TO(&options.progress)},

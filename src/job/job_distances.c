@@ -363,21 +363,15 @@ static void show_outline(const phase_view *shown)
     }
 }
 
-fm_status fm_job_show_phases_sized(fm_job *job, FILE *out, size_t level, uint64_t top,
-                                   const fm_view_options *view, size_t view_size, fm_error *error)
+fm_status fm_job_show_phases(const fm_job *job, FILE *out, const fm_screen_options *screen,
+                             const fm_view_options *view, fm_error *error)
 {
-    fm_view_options terminal;
-    FM_REQUIRE(job, error);
-    FM_REQUIRE(out, error);
-    fm_status status =
-        fm_sized_read(&terminal, sizeof terminal, view, view ? view_size : 0, "fm_view_options", error);
-    if (status != FM_OK) return status;
+    const size_t level = screen->depth ? (size_t)screen->depth : 1;
     const fm_profile *whole = job->profile[0];
-    if (!job->phases || !whole) return fm_fail(error, FM_E_ARGUMENT, NULL, "no phases were looked for");
     const fm_phases *phases = whole->phases;
     const bool inner = level > 1;
-    if (level < 1 || level > phases->inner_count + 1)
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "there is no level %zu", level);
+    if (level > phases->inner_count + 1)
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "fm_screen_options.depth: there is no level %zu", level);
     const phase_view seen = {.out = out,
                              .phases = phases,
                              .level = level,
@@ -388,7 +382,7 @@ fm_status fm_job_show_phases_sized(fm_job *job, FILE *out, size_t level, uint64_
     size_t samples = 0;
     for (size_t i = 0; i < phases->sample_count; i++) samples += phases->samples[i].count;
     fprintf(shown->out, "phases of   ");
-    fm_view_text(out, whole->name, &terminal);
+    fm_view_text(out, whole->name, view);
     fprintf(shown->out,
             "\nreferences  %" PRIu64 "\nthreshold   %" PRIu64
             " blocks: %zu blocks were watched, which came back from further away %zu times\nphases      "
@@ -409,7 +403,7 @@ fm_status fm_job_show_phases_sized(fm_job *job, FILE *out, size_t level, uint64_
         fprintf(shown->out, "levels      1: none has phases inside\n");
     }
     show_kinds(shown);
-    show_phases(shown, top);
+    show_phases(shown, screen->top);
     return FM_OK;
 }
 

@@ -187,6 +187,8 @@ void fm_job_show_changes(const fm_job *job, FILE *out);
 void fm_job_recording_destroy(struct fm_job_recording *recording); /* NULL is fine */
 /* The files, with the processes that they are of. */
 void fm_job_show_recording(const fm_job *job, FILE *out, const fm_view_options *view);
+fm_status fm_job_show_phases(const fm_job *job, FILE *out, const fm_screen_options *screen,
+                             const fm_view_options *view, fm_error *error);
 void fm_job_phases_destroy(struct fm_job_phases *phases); /* NULL is fine */
 
 /* ---- trace_notes.c ---- */

@@ -88,10 +88,9 @@ static int choose(simulation *self)
 }
 
 int cli_sample_simulate(const cli_sample_simulation *how, const cli_estimate_options *estimating,
-                        const cli_attribution_options *attribution, const char *json, bool progress)
+                        const cli_results *results, bool progress)
 {
     simulation self = {.how = how, .estimating = estimating};
-    const cli_results results = {.json = json, .attribution = attribution};
     const fm_estimate_options estimate = {.estimator = estimating->estimator,
                                           .conversion = estimating->conversion,
                                           .bootstrap = (unsigned)estimating->bootstrap,
@@ -104,7 +103,7 @@ int cli_sample_simulate(const cli_sample_simulation *how, const cli_estimate_opt
     if (code >= 0) return code;
     const fm_job_options analysis = {.granularity = &self.options.granularity,
                                      .granularity_count = self.options.granularity > 0};
-    code = cli_job_begin(&job, &results, &analysis, progress);
+    code = cli_job_begin(&job, results, &analysis, progress);
     if (code >= 0) return code;
     const fm_status status = fm_job_simulate(job.job, how->trace, &reading, &self.options, &estimate, &error);
     code = cli_job_end(&job, status, &error);
