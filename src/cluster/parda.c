@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rounds.h"
+#include "base/thread.h"
 #include "cluster/transport.h"
 #include "engine/engine_tables.h"
 
