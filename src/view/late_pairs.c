@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late_pairs.c - see late_pairs.h. One pass over all pairs of sites for the sums, one more for the members of
- * the largest; O(n log n) for sorting.
+ * late_pairs.c - pairs of places (miss_table.h). One pass over all pairs of sites for the sums, one more for
+ * the members of the largest; O(n log n) for sorting.
  */
 #include "view/miss_table.h"
 

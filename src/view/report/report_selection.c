@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_selection.c - see report_selection.h.
+ * report_selection.c - what of an attribution goes onto a page.
  *
- * Pairs and uses first (late_choice.c). They need their sites; those their call paths; those the sites of the
+ * Pairs and uses first. They need their sites; those their call paths; those the sites of the
  * calls. All sites need their places. Then other lines, that are not part of any chosen pair, are added as
  * long as there is room, by their references, so that the source can show how often every line touched data.
  */
