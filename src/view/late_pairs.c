@@ -27,6 +27,7 @@ static fm_status pairs_no_memory(fm_error *error, size_t count)
 /* FM_NONE stays FM_NONE. */
 static uint32_t place_of(const fm_late_pairs *late, uint32_t site)
 {
+    FM_ASSERT(site == FM_NONE || site < late->of->site_count);
     return site == FM_NONE ? FM_NONE : late->places.of_site[site];
 }
 

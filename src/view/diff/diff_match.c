@@ -491,6 +491,7 @@ fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error)
     }
     for (size_t i = 0; made && i < after->count; i++)
         if (!taken[i]) table->rows[table->count++] = (fm_diff_row){.after = &after->rows[i]};
+    FM_ASSERT(table->count <= before->count + after->count);
     for (size_t i = 0; made && i < table->count; i++) {
         const double was = fm_diff_misses(table->rows[i].before, diff->judged),
                      is = fm_diff_misses(table->rows[i].after, diff->judged);

@@ -273,6 +273,7 @@ fm_status fm_choice_make(fm_choice *choice, const fm_counts *counts, size_t coun
     double *sums = fm_calloc(3 * edges.count, sizeof *sums);
     choosing by = {.counts = counts, .count = count, .most = most, .edges = edges};
     by.ranks = fm_calloc(count, sizeof *by.ranks);
+    FM_ASSERT(from <= late && late < edges.count);
     by.taken = fm_calloc(count, sizeof *by.taken);
     choice->indices = fm_calloc(count < most ? count : most, sizeof *choice->indices);
     bool made = sums && by.ranks && by.taken && choice->indices;
