@@ -203,6 +203,7 @@ wanted install && add install/abi tests/install/abi-test.py
 wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
 wanted docs && add docs/commands tests/docs/commands_test.py
+wanted docs && add docs/options tests/docs/options_test.py
 wanted docs && add docs/headers tests/docs/header-examples.py
 if wanted unit; then
     for name in $(units); do

@@ -4,7 +4,6 @@
  * an analyzer. Says what is wrong before any work is done.
  */
 #include "analysis_options.h"
-#include "nearest.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -18,68 +18,20 @@ typedef struct cli_analysis_options {
 } cli_analysis_options;
 
 /* Older spellings of what --engine-option takes. */
-#define CLI_OLD_ENGINE_OPTION(a, name, argument)                                                             \
+#define CLI_OLD_ENGINE_OPTION(name, takes)                                                                   \
     {                                                                                                        \
-        name, 0, CLI_JOIN_NAMED, &(a)->engine_options, argument, NULL                                        \
+        name, CLI_OLD_PART, .argument = takes, .now = "engine-option"                                        \
     }
 
 #define CLI_ANALYSIS_OPTIONS(a)                                                                              \
-    {"granularity",                                                                                          \
-     'g',                                                                                                    \
-     CLI_STRING,                                                                                             \
-     &(a)->granularity,                                                                                      \
-     "BYTES",                                                                                                \
-     "block size, a power of two; several as 8,64,4096 in one pass\n"                                        \
-     "(default 64 for memory addresses, 1 for keys); element: an\n"                                          \
-     "access is one reference to its address, whatever its size"},                                           \
-        {"engine",                                                                                           \
-         'e',                                                                                                \
-         CLI_STRING,                                                                                         \
-         &(a)->engine,                                                                                       \
-         "NAME",                                                                                             \
-         "exact (default), tree (Olken's splay tree), list (Mattson's\n"                                     \
-         "stack), parda (PARDA's chunks, in parallel), approx (within a\n"                                   \
-         "guaranteed error), shards (samples with a confidence band),\n"                                     \
-         "aet (by a model from reuse times), gpu (exact, on an NVIDIA\n"                                     \
-         "graphics card), auto (gpu where it pays, otherwise exact),\n"                                      \
-         "hp-rda (approximate; a paper's), hp-rda-gpu (the same on a card)"},                                \
-        {"engine-option",                                                                                    \
-         0,                                                                                                  \
-         CLI_JOIN,                                                                                           \
-         &(a)->engine_options,                                                                               \
-         "NAME=VALUE",                                                                                       \
-         "an option of that engine alone, several separated by commas;\n"                                    \
-         "`fathom help engines` lists them"},                                                                \
-        {"bound",     0,        CLI_STRING,                                                                  \
-         &(a)->bound, "BLOCKS", "distances from here on are one class, `beyond`; memory is\nbounded by it"}, \
-        {"bins",                                                                                             \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(a)->bins,                                                                                         \
-         "NAME",                                                                                             \
-         "histogram resolution: loglinear (default; exact below 1024,\n"                                     \
-         "then 64 bins per power of two), log2, exact"},                                                     \
-        {"time", 0, CLI_FLAG, &(a)->time, NULL, "count time distances too"},                                 \
-        {"max-memory",                                                                                       \
-         0,                                                                                                  \
-         CLI_COUNT,                                                                                          \
-         &(a)->max_memory,                                                                                   \
-         "BYTES",                                                                                            \
-         "never use more; stop with a message when that cannot be kept\n(analyze without --engine: go on "   \
-         "with samples instead)"},                                                                           \
-        {"isa",                                                                                              \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(a)->isa,                                                                                          \
-         "NAME",                                                                                             \
-         "instruction set of the exact engine: avx512, avx2, portable\n"                                     \
-         "(default: the best this machine has)"},                                                            \
-        CLI_OLD_ENGINE_OPTION(a, "error", "SHARE"), CLI_OLD_ENGINE_OPTION(a, "abs-error", "BLOCKS"),         \
-        CLI_OLD_ENGINE_OPTION(a, "cutoff", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "rate", "SHARE"),             \
-        CLI_OLD_ENGINE_OPTION(a, "samples", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "hashes", "N"),              \
-        CLI_OLD_ENGINE_OPTION(a, "exact-below", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "trace-size", "N"),      \
-        CLI_OLD_ENGINE_OPTION(a, "thread-trace-size", "N"), CLI_OLD_ENGINE_OPTION(a, "hash-size", "N"),      \
-        CLI_OLD_ENGINE_OPTION(a, "pool-size", "N"), CLI_OLD_ENGINE_OPTION(a, "disable-adjusting", NULL)
+    {"engine-option", CLI_TO(&(a)->engine_options)}, {"bound", CLI_TO(&(a)->bound)},                         \
+        {"bins", CLI_TO(&(a)->bins)}, {"time", CLI_TO(&(a)->time)}, {"isa", CLI_TO(&(a)->isa)},              \
+        CLI_OLD_ENGINE_OPTION("error", "SHARE"), CLI_OLD_ENGINE_OPTION("abs-error", "BLOCKS"),               \
+        CLI_OLD_ENGINE_OPTION("cutoff", "BLOCKS"), CLI_OLD_ENGINE_OPTION("rate", "SHARE"),                   \
+        CLI_OLD_ENGINE_OPTION("samples", "BLOCKS"), CLI_OLD_ENGINE_OPTION("hashes", "N"),                    \
+        CLI_OLD_ENGINE_OPTION("exact-below", "BLOCKS"), CLI_OLD_ENGINE_OPTION("trace-size", "N"),            \
+        CLI_OLD_ENGINE_OPTION("thread-trace-size", "N"), CLI_OLD_ENGINE_OPTION("hash-size", "N"),            \
+        CLI_OLD_ENGINE_OPTION("pool-size", "N"), CLI_OLD_ENGINE_OPTION("disable-adjusting", NULL)
 
 /* Checked and translated: one set of options for an analyzer per granularity. */
 typedef struct cli_analysis {

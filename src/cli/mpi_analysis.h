@@ -11,17 +11,9 @@ typedef struct cli_mpi_options {
 } cli_mpi_options;
 
 #define CLI_MPI_OPTIONS(options)                                                                             \
-    {"mpi",                                                                                                  \
-     0,                                                                                                      \
-     CLI_FLAG,                                                                                               \
-     &(options)->mpi,                                                                                        \
-     NULL,                                                                                                   \
-     "this is a rank of an MPI job: mpirun -np 8 fathom analyze --mpi …\n"                                 \
-     "All ranks together analyse the trace; --threads is for each"},                                         \
+    {"mpi", CLI_TO(&(options)->mpi)},                                                                        \
     {                                                                                                        \
-        "mpi-shards", 0, CLI_STRING, &(options)->shards, "PATTERN",                                          \
-            "with --mpi, instead of TRACE: files that follow each other in\n"                                \
-            "time, in the order of the numbers in their names"                                               \
+        "mpi-shards", CLI_TO(&(options)->shards)                                                             \
     }
 
 #endif

@@ -7,16 +7,7 @@
 
 #include <fathom/job.h>
 
-#define CLI_PASS_STATUS_OPTION(target)                                                                       \
-    {                                                                                                        \
-        "pass-status", 0, CLI_FLAG, target, NULL,                                                            \
-            "exit with the program's own status, 128 + N when signal N\n"                                    \
-            "killed it; 1, 2 or 3 when fathom itself has none or not all"                                    \
-    }
-#define CLI_PASS_STATUS_NOTES                                                                                \
-    "The program's own exit status is shown; fathom's is 0 when everything was seen, 3 when the\n"           \
-    "program was killed or something is missing, 1 when there is no result (--pass-status: the\n"            \
-    "program's)."
+#define CLI_PROGRAM_EXITS "0 complete, 1 no result, 2 bad usage, 3 incomplete (PROGRAM's is printed)"
 
 typedef fm_job_end cli_program_end;
 

@@ -2,7 +2,6 @@
 /* results.c - see results.h. */
 #include "results.h"
 #include "closing_text.h"
-#include "option_words.h"
 
 #include <stdlib.h>
 #include <string.h>

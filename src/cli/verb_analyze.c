@@ -71,9 +71,9 @@ static int check(const analyze_options *options, const cli_results *results, siz
         return cli_misuse("%s: the engine %s tells the histogram of distances only",
                           needs ? needs : "--distances", options->analysis.engine);
     if (needs && what->max_memory) return cli_misuse("--max-memory: cannot be promised with %s", needs);
-    if (options->trace.size_column && what->count == 0)
-        return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
     if ((code = cli_reader_options(&options->trace, reading)) >= 0) return code;
+    if (reading->csv_size && what->count == 0)
+        return cli_misuse("--size-column: needs --granularity, the size of a block in bytes");
     if ((code = cli_check_threads(options->threads, CLI_MOST_THREADS)) >= 0) return code;
     return check_mpi(options, what, traces);
 }
@@ -112,41 +112,34 @@ int cli_verb_analyze(int argc, char **argv)
     analyze_options options = {
         .threads = UINT64_MAX, .analysis.max_memory = UINT64_MAX, .attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
+        {"json", CLI_TO(&options.json)},
+        {"granularity", CLI_TO(&options.analysis.granularity), .usual = "64; keys: 1"},
+        {"engine", CLI_TO(&options.analysis.engine), .group = CLI_SPEED},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
-        {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse, at most 1024 (default: one for each\n"
-         "processor). Each reads what it analyses, of a file that is not\n"
-         "compressed; otherwise one more reads ahead of them. Results\n"
-         "never depend on it; short traces take one thread"},
-        {"distances", 0, CLI_OUTPUT, &options.distances, "FILE",
-         "write every reference's distance: little-endian u64 in trace\n"
-         "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
-        {"sites", 0, CLI_FLAG, &options.sites, NULL,
-         "fail when the trace does not tell code sites (where it does,\nthey are counted anyway)"},
-        {"no-sites", 0, CLI_FLAG, &options.attribution.no_sites, NULL,
-         "do not tell code sites apart: faster"},
+        {"max-memory", CLI_TO(&options.analysis.max_memory), .help = "use samples instead of more memory"},
+        {"threads", CLI_TO(&options.threads)},
+        {"distances", CLI_TO(&options.distances)},
+        {"sites", CLI_TO(&options.sites)},
+        {"no-sites", CLI_TO(&options.attribution.no_sites)},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
-        {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress also when standard error is no terminal"},
+        {"quiet", CLI_TO(&options.quiet)},
+        {"progress", CLI_TO(&options.progress)},
         CLI_TRACE_OPTIONS(&options.trace),
         CLI_MPI_OPTIONS(&options.mpi),
         {0},
     };
     const cli_command command = {
         .usage = "fathom analyze [options] TRACE",
-        .about =
-            "The exact reuse-distance profile of a trace: how many distinct blocks were touched between\n"
-            "two references to the same block, as a histogram. TRACE is a file, or - for standard\n"
-            "input; zstd and gzip are recognised by content. Where the trace has code sites (fathom\n"
-            "record), the code that re-uses data too late is told too: pairs of lines, the one that used\n"
-            "a block and the one that uses it again, of the first granularity.",
+        .about = "Counts the reuse distance of every reference of TRACE: the distinct other blocks\n"
+                 "touched since the last one to the same block. TRACE is a file, or - for standard\n"
+                 "input; zstd and gzip are recognised. Where it has code locations (fathom\n"
+                 "record), the source lines that cause the misses are shown, too.",
         .options = table,
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
         .notes = "Examples:\n"
                  "  fathom analyze trace.fathom --json profile.json\n"
                  "  fathom analyze trace.fathom --size 32K,1M --callgrind callgrind.out.trace\n"
-                 "  fathom analyze --format csv --key lbn disk.csv\n"
+                 "  fathom analyze --format csv:key=lbn disk.csv\n"
                  "  zstdcat keys.txt.zst | fathom analyze --format text -\n",
         .least = 0,
         .reads = CLI_READS_TRACE,

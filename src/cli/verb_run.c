@@ -127,50 +127,38 @@ int cli_verb_run(int argc, char **argv)
                            .collect.limit_time = -1,
                            .attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
-        {"report", 0, CLI_OUTPUT, &options.report, "FILE", "write a page to look at, as fathom report does"},
-        {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on that page"},
-        {"output", 'o', CLI_OUTPUT, &options.output, "FILE",
-         "where the text goes that is shown at the end\n(default: standard error); - for standard output"},
+        {"json", CLI_TO(&options.json)},
+        {"report", CLI_TO(&options.report)},
+        {"no-source", CLI_TO(&options.no_source)},
+        {"output", CLI_TO(&options.output)},
         CLI_COLLECT_OPTIONS(&options.collect),
-        {"threads-private", 0, CLI_FLAG, &options.threads_private, NULL,
-         "a profile of each thread, as if it were alone, too"},
-        {"no-sites", 0, CLI_FLAG, &options.attribution.no_sites, NULL,
-         "distances only, not the code and data they come from"},
-        {"call-paths", 0, CLI_FLAG, &options.call_paths, NULL, "tell code apart by the calls that led there"},
+        {"threads-private", CLI_TO(&options.threads_private)},
+        {"no-sites", CLI_TO(&options.attribution.no_sites)},
+        {"call-paths", CLI_TO(&options.call_paths)},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
+        {"granularity", CLI_TO(&options.analysis.granularity)},
+        {"engine", CLI_TO(&options.analysis.engine)},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
-        {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse, at most 16, beside the one that receives\n"
-         "(default: as many as there are processors for them, 6 at most).\n"
-         "Results never depend on it"},
-        {"distances", 0, CLI_OUTPUT, &options.distances, "FILE",
-         "write every reference's distance: little-endian u64 in trace\n"
-         "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
-        {"reproducible", 0, CLI_FLAG, &options.reproducible, NULL,
-         "fix what makes profiles differ from run to run: addresses, the\n"
-         "environment (only PATH, HOME, LD_LIBRARY_PATH, VALGRIND_LIB and\n"
-         "TMPDIR stay), process ids and times in the profile"},
-        CLI_PASS_STATUS_OPTION(&options.pass_status),
-        {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress on standard error, a line a second (by itself: on a\nterminal, after 2, 4, 8 … seconds)"},
+        {"max-memory", CLI_TO(&options.analysis.max_memory)},
+        {"threads", CLI_TO(&options.threads), .usual = "free cores"},
+        {"distances", CLI_TO(&options.distances)},
+        {"reproducible", CLI_TO(&options.reproducible)},
+        {"pass-status", CLI_TO(&options.pass_status)},
+        {"quiet", CLI_TO(&options.quiet)},
+        {"progress", CLI_TO(&options.progress), .help = "a line of progress a second on stderr"},
         {0},
     };
     const cli_command command = {
         .usage = "fathom run [options] -- PROGRAM [ARGUMENTS…]",
-        .about =
-            "Runs a program and shows the reuse distances of all its data references, exactly: what they\n"
-            "mean for the caches of this machine, and which code uses which data again too late.\n"
-            "Any x86-64 Linux program will do (through Valgrind); one built by `fathom cc` takes 0.4\n"
-            "to 0.8 of the time. Compile with -g to see source lines.",
+        .about = "Runs PROGRAM and shows the misses at each cache size, from the reuse distance of\n"
+                 "every access, and the source lines and data that cause them. Any x86-64 program\n"
+                 "will do (under Valgrind: slow); `fathom cc` builds faster ones. Compile with -g.",
         .options = table,
-        .notes =
-            CLI_PASS_STATUS_NOTES "\n\n"
-                                  "Examples:\n"
-                                  "  fathom run -- ./program input.txt\n"
-                                  "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
-                                  "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
+        .exits = CLI_PROGRAM_EXITS,
+        .notes = "Examples:\n"
+                 "  fathom run -- ./program input.txt\n"
+                 "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
+                 "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
         .least = 1,
         .reads = CLI_READS_PROGRAM,
         .most = SIZE_MAX,

@@ -1,15 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * size_option.c - sizes: "48K", as they are printed "48 KiB", and of caches of keys "30Mkeys".
+ * option_values.c - what people write for numbers, sizes, caches and threads: "48K", as sizes are printed
+ * "48 KiB", of caches of keys "30Mkeys", of caches with sets "32K:8:64".
  *
  * A key has no bytes. So of a profile of keys a size with a suffix is refused unless it says that it counts
  * keys; a plain number is one of keys.
  */
 #include "cli.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- numbers ---- */
+
+bool cli_is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* As the library's of engine options: "64", "0x40", "4K". Neither signs nor blanks, which strtoull takes. */
+bool cli_parse_count(const char *text, uint64_t *value)
+{
+    static const char letters[] = "kKmMgGtT";
+    const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = hexadecimal ? text + 2 : text;
+    const size_t length = strspn(digits, hexadecimal ? "0123456789abcdefABCDEF" : "0123456789");
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(digits, &end, hexadecimal ? 16 : 10);
+    if (length == 0 || errno == ERANGE || end != digits + length) return false;
+    const char *letter = *end ? strchr(letters, *end) : NULL;
+    const unsigned shift = letter ? 10 * (unsigned)((letter - letters) / 2 + 1) : 0;
+    if (end[letter ? 1 : 0] != '\0' || number > (UINT64_MAX >> shift)) return false;
+    *value = (uint64_t)number << shift;
+    return true;
+}
+
+/* No option's number is below 0: many have a value there that stands for "not given". */
+bool cli_parse_real(const char *text, double *value)
+{
+    if (text[0] == '\0' || strchr("- \t\n\v\f\r", text[0])) return false;
+    char *end;
+    double number = strtod(text, &end);
+    if (*end != '\0' || !isfinite(number)) return false;
+    *value = number;
+    return true;
+}
+
+/* ---- sizes ---- */
 
 typedef enum size_unit { PLAIN, BYTES, KEYS, ELEMENTS } size_unit;
 
@@ -123,4 +164,33 @@ int cli_check_profile_sizes(const char *list, const fm_profile *const *profiles,
     for (size_t i = 0; i < count; i++)
         if (!least || profiles[i]->granularity < least->granularity) least = profiles[i];
     return least ? cli_check_sizes(list, least->granularity, cli_block_noun(least)) : -1;
+}
+
+/* ---- caches, threads ---- */
+
+int cli_parse_cache(const char *text, uint64_t granularity, fm_cache *cache)
+{
+    char copy[100];
+    *cache = (fm_cache){.line = granularity};
+    snprintf(copy, sizeof copy, "%s", text);
+    char *rest = copy;
+    const char *size = strsep(&rest, ":"), *ways = strsep(&rest, ":"), *line = strsep(&rest, ":");
+    if (rest || !ways || !cli_parse_size(size, &cache->bytes) || !cli_parse_count(ways, &cache->ways) ||
+        (line && !cli_parse_bytes(line, &cache->line)))
+        return cli_misuse("--cache: expected SIZE:WAYS or SIZE:WAYS:LINE such as 32K:8:64, found '%s'", text);
+    if (cache->ways == 0 || cache->line == 0)
+        return cli_misuse("--cache: '%s': ways and line must not be 0", text);
+    uint64_t set;
+    if (__builtin_mul_overflow(cache->ways, cache->line, &set) || cache->bytes == 0 ||
+        cache->bytes % set != 0)
+        return cli_misuse("--cache: '%s': the size is not a multiple of one set, ways times line bytes",
+                          text);
+    snprintf(cache->name, sizeof cache->name, "%s", text);
+    return -1;
+}
+
+int cli_check_threads(uint64_t given, unsigned most)
+{
+    if (given == UINT64_MAX || (given >= 1 && given <= most)) return -1;
+    return cli_misuse("--threads: expected 1 to %u, found %" PRIu64, most, given);
 }
