@@ -28,14 +28,14 @@ const fm_code_page fm_code_nowhere;
 /* ---- what decode_body.h wants, a word at a time ---- */
 
 #define ISA
-#define ISA_INLINE static inline
+#define ISA_INLINE static inline __attribute__((always_inline))
 
 static bool usable(void)
 {
     return true;
 }
 
-enum { HEAD_STEP = 1, SPECIAL_STEP = 1, LANES = 8 };
+enum { HEAD_STEP = 1, SPECIAL_STEP = 1, LANES = 64 };
 
 ISA_INLINE unsigned mark_heads(const uint64_t *words, unsigned *zero)
 {
