@@ -9,10 +9,10 @@
 #include <string.h>
 
 /* (yes - no >= 0 ? yes : no) is the larger one, and so on. */
-static value extreme(fm_front *f, const condition *c, const value *yes, const value *no)
+static value extreme(fm_front *f, const fm_guard *c, const value *yes, const value *no)
 {
     value none = {.kind = VALUE_UNSET};
-    if (!c || c->kind != CONDITION_NOT_NEGATIVE) return none;
+    if (!c || c->kind != FM_GUARD_NOT_NEGATIVE) return none;
     const fm_form *difference = fm_form_subtract(f, yes->number, no->number);
     int64_t over;
     if (fm_form_is_number(fm_form_subtract(f, c->form, difference), &over) && (over == 0 || over == -1))
@@ -22,7 +22,7 @@ static value extreme(fm_front *f, const condition *c, const value *yes, const va
     return none;
 }
 
-value merge_values(fm_front *f, CXCursor where, const condition *c, const value *yes, const value *no)
+value merge_values(fm_front *f, CXCursor where, const fm_guard *c, const value *yes, const value *no)
 {
     value none = {.kind = VALUE_UNSET};
     (void)where;
@@ -31,7 +31,7 @@ value merge_values(fm_front *f, CXCursor where, const condition *c, const value 
     return none;
 }
 
-void merge_states(fm_front *f, CXCursor where, const condition *c, const state *yes, const state *no)
+void merge_states(fm_front *f, CXCursor where, const fm_guard *c, const state *yes, const state *no)
 {
     for (variable *v = f->own->variables; v; v = v->next) {
         if (untouched(yes, no, v) && untouched(yes, f->own->now, v)) continue;
@@ -47,7 +47,7 @@ void merge_states(fm_front *f, CXCursor where, const condition *c, const state *
 }
 
 /* How many statements of the list have to know a number or a pointer that differs; `next` or less: none. */
-static size_t needed_until(fm_front *f, CXCursor where, const condition *c, const state *yes, const state *no,
+static size_t needed_until(fm_front *f, CXCursor where, const fm_guard *c, const state *yes, const state *no,
                            const cursors *list, size_t next)
 {
     size_t last = 0;
@@ -65,7 +65,7 @@ static size_t needed_until(fm_front *f, CXCursor where, const condition *c, cons
 typedef struct branch {
     CXCursor statement; /* null: none */
     bool holds;
-    node_list *list;
+    fm_front_list *list;
     state *after;
     leaving leaves;
 } branch;
@@ -74,9 +74,9 @@ typedef struct branch {
  * afterwards. */
 static void run(fm_front *f, branch *b, bool tail, const cursors *forked)
 {
-    node_list *list = f->own->list;
+    fm_front_list *list = f->list;
     state *before = f->own->now;
-    f->own->list = b->list;
+    f->list = b->list;
     f->own->now = state_copy(f, before);
     if (f->own->loop) f->own->loop->guards++;
     size_t ignored = 0;
@@ -87,21 +87,21 @@ static void run(fm_front *f, branch *b, bool tail, const cursors *forked)
     if (f->own->loop) f->own->loop->guards--;
     b->after = f->own->now;
     f->own->now = before;
-    f->own->list = list;
+    f->list = list;
 }
 
 static void run_rest(fm_front *f, branch *b, const cursors *list, size_t next, bool tail)
 {
-    node_list *outer = f->own->list;
+    fm_front_list *outer = f->list;
     state *before = f->own->now;
-    f->own->list = b->list;
+    f->list = b->list;
     f->own->now = b->after;
     if (f->own->loop) f->own->loop->guards++;
     b->leaves = work_off_list(f, list, next, tail);
     if (f->own->loop) f->own->loop->guards--;
     b->after = f->own->now;
     f->own->now = before;
-    f->own->list = outer;
+    f->list = outer;
 }
 
 static void run_rest_of_both(fm_front *f, CXCursor where, branch *yes, branch *no, const cursors *list,
@@ -115,8 +115,8 @@ static void run_rest_of_both(fm_front *f, CXCursor where, branch *yes, branch *n
 }
 
 /* Both branches are worked off: joins them, with what is behind them where that is needed. */
-static leaving join(fm_front *f, CXCursor where, condition *c, branch *yes, branch *no, const cursors *list,
-                    size_t *next, bool tail)
+static leaving join(fm_front *f, CXCursor where, const fm_guard *c, branch *yes, branch *no,
+                    const cursors *list, size_t *next, bool tail)
 {
     if (yes->leaves != no->leaves) {
         branch *stays = yes->leaves == LEAVES_NOT ? yes : no, *goes = stays == yes ? no : yes;
@@ -129,7 +129,7 @@ static leaving join(fm_front *f, CXCursor where, condition *c, branch *yes, bran
         if (kind == LEAVES_BREAK) {
             if (f->own->loop->guards || f->own->loop->ends)
                 refuse(f, where, "a break under several conditions is not expressible");
-            f->own->loop->ends = goes == yes ? c : condition_not(f, c);
+            f->own->loop->ends = goes == yes ? c : fm_guard_not(f, c);
         }
         if (list && *next < list->count) run_rest(f, stays, list, *next, tail);
         if (list) *next = list->count;
@@ -145,10 +145,10 @@ static leaving join(fm_front *f, CXCursor where, condition *c, branch *yes, bran
     return yes->leaves == no->leaves ? yes->leaves : LEAVES_NOT;
 }
 
-static leaving both_branches(fm_front *f, CXCursor where, condition *c, CXCursor yes, CXCursor no,
+static leaving both_branches(fm_front *f, CXCursor where, const fm_guard *c, CXCursor yes, CXCursor no,
                              const cursors *list, size_t *next, bool tail)
 {
-    node *made = node_new(f, NODE_IF, place_of(f, where));
+    fm_front_node *made = front_node(f, FM_FRONT_IF, where);
     branch holds = {.statement = yes, .holds = true, .list = &made->body};
     branch fails = {.statement = no, .list = &made->otherwise};
     bool inner = tail && (!list || *next >= list->count);
@@ -156,7 +156,7 @@ static leaving both_branches(fm_front *f, CXCursor where, condition *c, CXCursor
     run(f, &holds, inner, NULL);
     run(f, &fails, inner, NULL);
     leaving leaves = join(f, where, c, &holds, &fails, list, next, tail);
-    if (made->body.first || made->otherwise.first) node_append(f->own->list, made);
+    if (made->body.first || made->otherwise.first) fm_front_append(f->list, made);
     return leaves;
 }
 
@@ -170,7 +170,7 @@ static leaving on_data(fm_front *f, CXCursor where, const char *why, CXCursor ye
                "the condition of 'if' depends on data: %s (--assume 'if at %u holds', 'fails' or 'both' says "
                "what happens)",
                why ? why : "", line_of(f, where));
-    note(f, "assumed: %s", stated->text);
+    fm_front_note(f, "assumed: %s", stated->text);
     if (stated->outcome == FM_OUTCOME_HOLDS) return work_off_body(f, yes, tail);
     if (stated->outcome == FM_OUTCOME_FAILS)
         return clang_Cursor_isNull(no) ? LEAVES_NOT : work_off_body(f, no, tail);
@@ -195,12 +195,12 @@ leaving work_off_if(fm_front *f, CXCursor statement, const cursors *list, size_t
         refuse(f, statement, "this 'if' is not understood");
     CXCursor yes = all.at[at + 1], no = all.count - at == 3 ? all.at[at + 2] : clang_getNullCursor();
     statement_begin(f, all.at[at]);
-    condition *c = condition_from(f, all.at[at], &why);
+    const fm_guard *c = condition_from(f, all.at[at], &why);
     statement_end(f);
     bool inner = tail && (!list || *next >= list->count);
     if (!c) return on_data(f, statement, why, yes, no, inner);
-    if (c->kind == CONDITION_TRUE) return work_off_body(f, yes, inner);
-    if (c->kind == CONDITION_FALSE) return clang_Cursor_isNull(no) ? LEAVES_NOT : work_off_body(f, no, inner);
+    if (c->kind == FM_GUARD_TRUE) return work_off_body(f, yes, inner);
+    if (c->kind == FM_GUARD_FALSE) return clang_Cursor_isNull(no) ? LEAVES_NOT : work_off_body(f, no, inner);
     return both_branches(f, statement, c, yes, no, list, next, tail);
 }
 
@@ -226,7 +226,7 @@ static unsigned newest_atom(const fm_form *from)
     return most;
 }
 
-static unsigned newest_in(const condition *c)
+static unsigned newest_in(const fm_guard *c)
 {
     if (c->form) return newest_atom(c->form);
     if (!c->left) return 0;
@@ -234,7 +234,7 @@ static unsigned newest_in(const condition *c)
     return left > right ? left : right;
 }
 
-void fork_at(fm_front *f, CXCursor where, CXCursor cursor, condition *c)
+void fork_at(fm_front *f, CXCursor where, CXCursor cursor, const fm_guard *c)
 {
     if (!f->own->fork_out || newest_in(c) > f->own->fork_atoms)
         refuse(f, where, "'%s' has two values here, and they are no minimum or maximum",
@@ -247,8 +247,8 @@ void fork_at(fm_front *f, CXCursor where, CXCursor cursor, condition *c)
 /* What is changed while a statement is worked off, so that it can begin anew. */
 typedef struct bookmark {
     state *now;
-    node_list list, *list_at;
-    node *statement, **list_end;
+    fm_front_list list, *list_at;
+    fm_front_node *statement, **list_end;
     open_loop *loop, loop_was;
     frame *frame;
     choice *choices;
@@ -288,14 +288,14 @@ leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, si
     }
     bookmark *kept = fm_front_allocate(f, 1, sizeof *kept);
     *kept = (bookmark){.now = f->own->now,
-                       .list_at = f->own->list,
-                       .list_end = f->own->list->end,
-                       .statement = f->own->statement,
+                       .list_at = f->list,
+                       .list_end = f->list->end,
+                       .statement = f->statement,
                        .loop = f->own->loop,
                        .frame = f->own->frame,
                        .choices = f->own->choices,
                        .quiet = f->own->quiet,
-                       .nowhere = f->own->nowhere,
+                       .nowhere = f->nowhere,
                        .expression_depth = f->own->expression_depth,
                        .fork_atoms = f->own->fork_atoms,
                        .fork_out = f->own->fork_out};
@@ -310,21 +310,21 @@ leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, si
         return leaves;
     }
     /* Once more, for each case of the condition. */
-    f->own->list = kept->list_at;
-    f->own->list->end = kept->list_end;
-    *f->own->list->end = NULL;
-    f->own->statement = kept->statement;
+    f->list = kept->list_at;
+    f->list->end = kept->list_end;
+    *f->list->end = NULL;
+    f->statement = kept->statement;
     f->own->loop = kept->loop;
     if (f->own->loop) *f->own->loop = kept->loop_was;
     f->own->frame = kept->frame;
     f->own->quiet = kept->quiet;
-    f->own->nowhere = kept->nowhere;
+    f->nowhere = kept->nowhere;
     f->own->expression_depth = kept->expression_depth;
     f->own->fork_out = kept->fork_out;
     f->own->fork_atoms = kept->fork_atoms;
     f->own->now = before;
-    node *made = node_new(f, NODE_IF, place_of(f, statement));
-    condition *c = made->condition = f->own->fork_condition;
+    fm_front_node *made = front_node(f, FM_FRONT_IF, statement);
+    const fm_guard *c = made->condition = f->own->fork_condition;
     choice *one = fm_front_allocate(f, 2, sizeof *one);
     one[0] = (choice){kept->choices, f->own->fork, c, true};
     one[1] = (choice){kept->choices, f->own->fork, c, false};
@@ -337,7 +337,7 @@ leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, si
     run(f, &fails, false, &alone);
     f->own->choices = kept->choices;
     leaving leaves = join(f, statement, c, &holds, &fails, list, next, tail);
-    if (made->body.first || made->otherwise.first) node_append(f->own->list, made);
+    if (made->body.first || made->otherwise.first) fm_front_append(f->list, made);
     return leaves;
 }
 

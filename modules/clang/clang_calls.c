@@ -165,7 +165,7 @@ static value inlined(fm_front *f, CXCursor expression, CXCursor function, const 
             made->result = evaluate(f, only);
         made->returns = true;
     } else {
-        place where = f->own->statement ? f->own->statement->place : place_of(f, expression);
+        fm_front_place where = f->statement ? f->statement->place : place_of(f, expression);
         jmp_buf *fork = f->own->fork_out;
         statement_end(f);
         f->own->fork_out = NULL;
@@ -173,7 +173,7 @@ static value inlined(fm_front *f, CXCursor expression, CXCursor function, const 
         if (leaves == LEAVES_BREAK || leaves == LEAVES_CONTINUE)
             refuse(f, expression, "leaves a loop of its caller");
         f->own->fork_out = fork;
-        f->own->statement = node_new(f, NODE_STATEMENT, where);
+        f->statement = fm_front_node_new(f, FM_FRONT_STATEMENT, &where);
     }
     f->own->frame = caller;
     if (made->returns && made->result.kind == VALUE_LOCATION && reference) *reference = made->result.at;
@@ -218,10 +218,10 @@ const fm_form *try_number(fm_front *f, CXCursor expression)
     jmp_buf out;
     memcpy(&out, &f->own->out, sizeof out);
     frame *at = f->own->frame;
-    unsigned quiet = f->own->quiet, nowhere = f->own->nowhere, depth = f->own->expression_depth;
+    unsigned quiet = f->own->quiet, nowhere = f->nowhere, depth = f->own->expression_depth;
     const fm_form *volatile made = NULL;
     f->own->quiet++;
-    f->own->nowhere++;
+    f->nowhere++;
     jmp_buf *fork = f->own->fork_out;
     f->own->fork_out = NULL;
     if (setjmp(f->own->out) == 0) {
@@ -234,7 +234,7 @@ const fm_form *try_number(fm_front *f, CXCursor expression)
     f->own->fork_out = fork;
     f->own->frame = at;
     f->own->quiet = quiet;
-    f->own->nowhere = nowhere;
+    f->nowhere = nowhere;
     f->own->expression_depth = depth;
     if (f->own->status != FM_OK) longjmp(f->own->out, 1);
     return made;
@@ -269,7 +269,7 @@ value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointe
         whole =
             (shape){.rank = 2, .extents = {rows->amounts[0].form, rows->amounts[1].form}, .element = element};
         behind = (shape){.rank = 1, .extents = {rows->amounts[1].form}, .element = element};
-        note(f, "the rows of %s follow each other in memory (%s)", name, rows->text);
+        fm_front_note(f, "the rows of %s follow each other in memory (%s)", name, rows->text);
     } else {
         if (behind.rank == MOST_RANK) refuse(f, where, "'%s' has too many dimensions", name);
         const fm_form *elements = allocated_elements(f, at, bytes_of(f, where, behind.element));
@@ -278,8 +278,9 @@ value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointe
         for (unsigned i = 0; i < behind.rank; i++) whole.extents[i + 1] = behind.extents[i];
         whole.extents[0] = elements && inner ? fm_form_exact_term(f, elements, inner) : NULL;
     }
-    if (f->own->loop) note(f, "line %u: allocated in a loop, the same memory every time", line_of(f, where));
-    array *made = array_new(f, where, name, &whole, false);
+    if (f->own->loop)
+        fm_front_note(f, "line %u: allocated in a loop, the same memory every time", line_of(f, where));
+    fm_front_array *made = array_new(f, where, name, &whole, false);
     return (value){.kind = VALUE_POINTER, .at = array_begin(f, made, &behind)};
 }
 
@@ -335,10 +336,10 @@ static bool builtin(fm_front *f, CXCursor expression, const char *name, value *r
 {
     const char *why = NULL;
     if (strcmp(name, "__builtin_assume") == 0) { /* assert(n > 0) */
-        f->own->nowhere++;
-        condition *c = condition_from(f, clang_Cursor_getArgument(expression, 0), &why);
-        f->own->nowhere--;
-        if (c && !condition_varies(c) && c->kind != CONDITION_FALSE) assume_condition(f, c);
+        f->nowhere++;
+        const fm_guard *c = condition_from(f, clang_Cursor_getArgument(expression, 0), &why);
+        f->nowhere--;
+        if (c && !fm_guard_varies(c) && c->kind != FM_GUARD_FALSE) fm_front_assume(f, c);
         *result = data(NULL);
         return true;
     }

@@ -8,19 +8,19 @@
 
 #include <string.h>
 
-static condition *compare(fm_front *f, const char *sign, const fm_form *difference) /* left - right */
+static const fm_guard *compare(fm_front *f, const char *sign, const fm_form *difference) /* left - right */
 {
     const fm_form *one = fm_form_number(f, 1);
-    if (strcmp(sign, ">=") == 0) return condition_of(f, CONDITION_NOT_NEGATIVE, difference);
+    if (strcmp(sign, ">=") == 0) return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, difference);
     if (strcmp(sign, ">") == 0)
-        return condition_of(f, CONDITION_NOT_NEGATIVE, fm_form_subtract(f, difference, one));
+        return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_subtract(f, difference, one));
     if (strcmp(sign, "<=") == 0)
-        return condition_of(f, CONDITION_NOT_NEGATIVE, fm_form_scale(f, difference, -1));
+        return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_scale(f, difference, -1));
     if (strcmp(sign, "<") == 0)
-        return condition_of(f, CONDITION_NOT_NEGATIVE,
-                            fm_form_subtract(f, fm_form_scale(f, difference, -1), one));
-    if (strcmp(sign, "==") == 0) return condition_of(f, CONDITION_ZERO, difference);
-    return condition_of(f, CONDITION_NOT_ZERO, difference);
+        return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE,
+                           fm_form_subtract(f, fm_form_scale(f, difference, -1), one));
+    if (strcmp(sign, "==") == 0) return fm_guard_of(f, FM_GUARD_ZERO, difference);
+    return fm_guard_of(f, FM_GUARD_NOT_ZERO, difference);
 }
 
 /* How many elements two pointers into one array are apart; NULL: not known. */
@@ -41,9 +41,10 @@ static const fm_form *apart(fm_front *f, const location *left, const location *r
     return sum;
 }
 
-static condition *comparison(fm_front *f, CXCursor left, CXCursor right, const char *sign, const char **why)
+static const fm_guard *comparison(fm_front *f, CXCursor left, CXCursor right, const char *sign,
+                                  const char **why)
 {
-    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value l = evaluate(f, left), r = evaluate(f, right);
     if (l.kind == VALUE_POINTER && r.kind == VALUE_POINTER) {
         const fm_form *distance = apart(f, &l.at, &r.at);
@@ -58,7 +59,7 @@ static condition *comparison(fm_front *f, CXCursor left, CXCursor right, const c
         int64_t number;
         if (is_unsigned(clang_getCursorType(left)) && strcmp(sign, ">=") == 0 &&
             fm_form_is_number(r.number, &number) && number == 0)
-            return condition_constant(f, true);
+            return fm_guard_constant(f, true);
         return compare(f, sign, fm_form_subtract(f, l.number, r.number));
     }
     CXType type = classify(clang_getCursorType(left)) == TYPE_FLOAT ? clang_getCursorType(left)
@@ -75,7 +76,7 @@ static bool joins(const char *sign)
     return strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0;
 }
 
-condition *condition_from(fm_front *f, CXCursor expression, const char **why)
+const fm_guard *condition_from(fm_front *f, CXCursor expression, const char **why)
 {
     enum CXCursorKind kind = clang_getCursorKind(expression);
     cursors all = children(f, expression);
@@ -85,22 +86,23 @@ condition *condition_from(fm_front *f, CXCursor expression, const char **why)
     if (kind == CXCursor_BinaryOperator && all.count == 2) {
         const char *sign = operator_between(f, all.at[0], all.at[1]);
         if (joins(sign)) {
-            condition *left = condition_from(f, all.at[0], why), *right = condition_from(f, all.at[1], why);
+            const fm_guard *left = condition_from(f, all.at[0], why),
+                           *right = condition_from(f, all.at[1], why);
             if (!left || !right) return NULL;
-            return condition_join(f, sign[0] == '&' ? CONDITION_AND : CONDITION_OR, left, right);
+            return fm_guard_join(f, sign[0] == '&' ? FM_GUARD_AND : FM_GUARD_OR, left, right);
         }
         if (is_comparison(sign)) return comparison(f, all.at[0], all.at[1], sign, why);
     }
     if (kind == CXCursor_UnaryOperator && all.count == 1 &&
         strcmp(operator_before(f, expression, all.at[0]), "!") == 0) {
-        condition *of = condition_from(f, all.at[0], why);
-        return of ? condition_not(f, of) : NULL;
+        const fm_guard *of = condition_from(f, all.at[0], why);
+        return of ? fm_guard_not(f, of) : NULL;
     }
-    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value v = evaluate(f, expression);
     if (v.kind == VALUE_INTEGER) {
         if (operations_of(f)) operations_of(f)->integers = before.integers;
-        return condition_of(f, CONDITION_NOT_ZERO, v.number);
+        return fm_guard_of(f, FM_GUARD_NOT_ZERO, v.number);
     }
     *why = fm_front_text(f, "'%s'%s%s", source_text(f, expression), v.why ? ", " : "", v.why ? v.why : "");
     return NULL;
@@ -111,23 +113,23 @@ condition *condition_from(fm_front *f, CXCursor expression, const char **why)
 /* A branch of ?:, aside: does it touch or compute anything? */
 static value aside(fm_front *f, CXCursor branch, bool *busy)
 {
-    node *statement = f->own->statement, *tried = node_new(f, NODE_STATEMENT, place_of(f, branch));
-    f->own->statement = tried;
+    fm_front_node *statement = f->statement, *tried = front_node(f, FM_FRONT_STATEMENT, branch);
+    f->statement = tried;
     value v = evaluate(f, branch);
     *busy |= tried->accesses || tried->operations.adds || tried->operations.multiplies ||
-             tried->operations.divides || tried->operations.specials || f->own->statement != tried;
-    f->own->statement = statement;
+             tried->operations.divides || tried->operations.specials || f->statement != tried;
+    f->statement = statement;
     return v;
 }
 
-static value choose(fm_front *f, CXCursor expression, const cursors *all, condition *c)
+static value choose(fm_front *f, CXCursor expression, const cursors *all, const fm_guard *c)
 {
     bool busy = false;
     for (const choice *made = f->own->choices; made; made = made->next)
-        if (same(made->cursor, expression) && condition_equal(made->condition, c))
+        if (same(made->cursor, expression) && fm_guard_equal(made->condition, c))
             return evaluate(f, all->at[made->holds ? 1 : 2]);
-    if (c->kind == CONDITION_TRUE || c->kind == CONDITION_FALSE)
-        return evaluate(f, all->at[c->kind == CONDITION_TRUE ? 1 : 2]);
+    if (c->kind == FM_GUARD_TRUE || c->kind == FM_GUARD_FALSE)
+        return evaluate(f, all->at[c->kind == FM_GUARD_TRUE ? 1 : 2]);
     state *now = f->own->now;
     f->own->now = state_copy(f, now);
     value yes = aside(f, all->at[1], &busy);
@@ -146,16 +148,14 @@ static value choose(fm_front *f, CXCursor expression, const cursors *all, condit
 static void both_counted(fm_front *f, unsigned line)
 {
     static const char start[] = "both sides of ?: are counted, as conditions depend on data: line";
-    text_list **end = &f->own->notes;
-    if (f->own->nowhere) return;
-    while (*end && strncmp((*end)->text, start, strlen(start)) != 0) end = &(*end)->next;
-    if (!*end) {
-        *end = fm_front_allocate(f, 1, sizeof **end);
-        (*end)->text = start;
+    struct fm_front_lines *known = f->notes;
+    while (known && strncmp(known->text, start, strlen(start)) != 0) known = known->next;
+    if (!known) {
+        fm_front_note(f, "%s %u", start, line);
+        return;
     }
-    const char *last = strrchr((*end)->text, ' '), *here = fm_front_text(f, " %u", line);
-    if (strcmp(last, here) != 0)
-        (*end)->text = fm_front_text(f, "%s%s%s", (*end)->text, (*end)->text == start ? "" : ",", here);
+    const char *last = strrchr(known->text, ' '), *here = fm_front_text(f, " %u", line);
+    if (!f->nowhere && strcmp(last, here) != 0) known->text = fm_front_text(f, "%s,%s", known->text, here);
 }
 
 value conditional(fm_front *f, CXCursor expression)
@@ -163,15 +163,15 @@ value conditional(fm_front *f, CXCursor expression)
     const char *why = NULL;
     cursors all = children(f, expression);
     if (clang_getCursorKind(expression) != CXCursor_ConditionalOperator) {
-        condition *c = condition_from(f, expression, &why);
+        const fm_guard *c = condition_from(f, expression, &why);
         count_operation(f, clang_getCursorType(expression), '+');
         if (!c) return data(why);
-        if (c->kind == CONDITION_TRUE || c->kind == CONDITION_FALSE)
-            return integer(fm_form_number(f, c->kind == CONDITION_TRUE));
+        if (c->kind == FM_GUARD_TRUE || c->kind == FM_GUARD_FALSE)
+            return integer(fm_form_number(f, c->kind == FM_GUARD_TRUE));
         return data("which is true or false");
     }
     if (all.count != 3) refuse(f, expression, "'%s' is not understood", source_text(f, expression));
-    condition *c = condition_from(f, all.at[0], &why);
+    const fm_guard *c = condition_from(f, all.at[0], &why);
     if (c) return choose(f, expression, &all, c);
     both_counted(f, line_of(f, expression));
     value yes = evaluate(f, all.at[1]), no = evaluate(f, all.at[2]);

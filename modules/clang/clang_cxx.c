@@ -20,7 +20,7 @@ static bool in_std(fm_front *f, CXCursor function)
 
 static const fm_form *size_of_contents(fm_front *f, CXCursor where, const location *contents)
 {
-    array *a = contents->array;
+    fm_front_array *a = contents->array;
     if (!a || a->rank == 0) refuse(f, where, "the size of '%s' is not known", source_text(f, where));
     unsigned dimension = a->rank - 1 - contents->shape.rank - (a->units ? 1 : 0);
     if (dimension != 0) refuse(f, where, "the size of '%s' is not known", source_text(f, where));

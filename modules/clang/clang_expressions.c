@@ -9,7 +9,7 @@
 
 void count_operation(fm_front *f, CXType type, char operation)
 {
-    operations *o = operations_of(f);
+    fm_region_operations *o = operations_of(f);
     if (!o) return;
     switch (classify(type)) {
     case TYPE_FLOAT:
@@ -30,7 +30,7 @@ void count_operation(fm_front *f, CXType type, char operation)
 /* left * right, left / right; complex ones by their parts, as docs/STATIC.md says. */
 static void count_product(fm_front *f, bool divide, bool left, bool right)
 {
-    operations *o = operations_of(f);
+    fm_region_operations *o = operations_of(f);
     if (!o) return;
     if (divide && right) { /* by the conjugate: numerator, square of the right side, two quotients */
         o->multiplies += left ? 6 : 4;
@@ -173,7 +173,7 @@ static value assign(fm_front *f, CXCursor expression, CXCursor left, CXCursor ri
     bool integers = classify(clang_getCursorType(left)) == TYPE_INTEGER;
     enum CXCursorKind kind = clang_getCursorKind(target);
     /* An integer variable that stays a formula only computes subscripts and bounds. */
-    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value to = evaluate(f, right);
     location at = locate(f, left);
     if (integers && to.kind == VALUE_INTEGER && at.variable && kind != CXCursor_ArraySubscriptExpr &&
@@ -192,7 +192,7 @@ static value compound(fm_front *f, CXCursor expression)
         refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
                source_text(f, expression));
     location at = locate(f, all.at[0]);
-    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
     value left = load(f, all.at[0], &at);
     f->own->quiet += address;
@@ -239,7 +239,7 @@ static value binary(fm_front *f, CXCursor expression)
 static value counted(fm_front *f, CXCursor expression, CXCursor operand, bool up, bool before)
 {
     location at = locate(f, operand);
-    operations kept = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations kept = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value old = load(f, operand, &at), one = integer(fm_form_number(f, 1));
     value new =
         arithmetic(f, expression, clang_getCursorType(operand), up ? '+' : '-', operand, &old, operand, &one);

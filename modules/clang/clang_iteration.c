@@ -38,7 +38,7 @@ entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set)
 
 beginning loop_begin(fm_front *f, const loop_parts *p)
 {
-    beginning made = {.before = state_copy(f, f->own->now), .list = f->own->list, .end = f->own->list->end};
+    beginning made = {.before = state_copy(f, f->own->now), .list = f->list, .end = f->list->end};
     changed_by(f, p->condition, &made.changed);
     changed_by(f, p->increment, &made.changed);
     changed_by(f, p->body, &made.changed);
@@ -48,9 +48,9 @@ beginning loop_begin(fm_front *f, const loop_parts *p)
 void loop_reset(fm_front *f, const beginning *b)
 {
     f->own->now = state_copy(f, b->before);
-    f->own->list = b->list;
-    f->own->list->end = b->end;
-    *f->own->list->end = NULL;
+    f->list = b->list;
+    f->list->end = b->end;
+    *f->list->end = NULL;
 }
 
 bool loop_begin_again(fm_front *f, beginning *b)

@@ -28,8 +28,8 @@ typedef struct entries {
 typedef struct beginning {
     variable_set_of changed;
     state *before;
-    node_list *list;
-    node **end;
+    fm_front_list *list;
+    fm_front_node **end;
 } beginning;
 
 entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set);
@@ -53,7 +53,7 @@ typedef struct swaps {
 swaps loop_find_swaps(fm_front *f, const loop_parts *p, entries *all);
 void swaps_leave_out(const swaps *of, variable_set_of *set);
 void swaps_set(fm_front *f, const swaps *of, unsigned side);
-condition *swaps_condition(fm_front *f, const swaps *of, const entries *all);
+const fm_guard *swaps_condition(fm_front *f, const swaps *of, const entries *all);
 void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all, const state *even,
                  state *odd);
 

@@ -13,13 +13,13 @@
 
 /* ---- the variable that the loop is written with ---- */
 
-static bool list_mentions(const node_list *list, const fm_atom *a)
+static bool list_mentions(const fm_front_list *list, const fm_atom *a)
 {
-    for (const node *n = list->first; n; n = n->next) {
+    for (const fm_front_node *n = list->first; n; n = n->next) {
         if ((n->first && fm_form_mentions(n->first, a)) || (n->last && fm_form_mentions(n->last, a)))
             return true;
-        if (n->condition && condition_mentions(n->condition, a)) return true;
-        for (const touch *x = n->accesses; x; x = x->next)
+        if (n->condition && fm_guard_mentions(n->condition, a)) return true;
+        for (const fm_front_touch *x = n->accesses; x; x = x->next)
             for (unsigned i = 0; i < x->array->rank; i++)
                 if (fm_form_mentions(x->subscripts[i], a)) return true;
         if (list_mentions(&n->body, a) || list_mentions(&n->otherwise, a)) return true;
@@ -28,19 +28,19 @@ static bool list_mentions(const node_list *list, const fm_atom *a)
 }
 
 /* The one of the condition that changes by a number, and all others that are used by multiples of it. */
-static const entry *main_variable(const entries *all, const condition *goes_on, const node *loop)
+static const entry *main_variable(const entries *all, const fm_guard *goes_on, const fm_front_node *loop)
 {
     for (size_t i = 0; i < all->count; i++) {
         const entry *e = &all->at[i];
         int64_t amount, other;
-        if (e->before.kind != VALUE_INTEGER || !e->amount || !condition_mentions(goes_on, e->unknown))
+        if (e->before.kind != VALUE_INTEGER || !e->amount || !fm_guard_mentions(goes_on, e->unknown))
             continue;
         if (!fm_form_is_number(e->amount, &amount) || amount == 0) continue;
         bool fits = true;
         for (size_t k = 0; k < all->count && amount != 1 && amount != -1; k++) {
             const entry *o = &all->at[k];
             if (o == e || !o->amount) continue;
-            if (!list_mentions(&loop->body, o->unknown) && !condition_mentions(goes_on, o->unknown)) continue;
+            if (!list_mentions(&loop->body, o->unknown) && !fm_guard_mentions(goes_on, o->unknown)) continue;
             fits &= fm_form_is_number(o->amount, &other) && other % amount == 0;
         }
         if (fits) return e;
@@ -125,7 +125,7 @@ static const fm_form *stated_count(fm_front *f, const loop_parts *p, const char 
         refuse(f, p->where,
                "how often this loop runs depends on data: %s (--assume 'loop at %u runs N times' says it)",
                why ? why : "its condition", line_of(f, p->where));
-    note(f, "assumed: %s", stated->text);
+    fm_front_note(f, "assumed: %s", stated->text);
     return stated->amounts[0].form;
 }
 
@@ -137,13 +137,13 @@ static _Noreturn void no_end(fm_front *f, const loop_parts *p, const char *why)
 }
 
 /* A break: the loop goes up to the first iteration in which it happens. */
-static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const condition *ends,
+static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const fm_guard *ends,
                                    const fm_replacement *known, size_t count, const counter *c,
                                    const fm_form *last)
 {
     trips broken;
     const char *why = NULL;
-    condition *stays = condition_not(f, condition_replace(f, ends, known, count));
+    const fm_guard *stays = fm_guard_not(f, fm_guard_replace(f, ends, known, count));
     if (!trips_of(f, stays, c->variable, c->first, c->step, true, &broken, &why) || broken.guard ||
         !broken.last)
         refuse(f, p->where, "when the break ends this loop is not understood%s%s", why ? ": " : "",
@@ -154,10 +154,10 @@ static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const condi
     return last ? fm_form_extremum(f, up ? FM_ATOM_MIN : FM_ATOM_MAX, last, end) : end;
 }
 
-static bool unresolved(const condition *c, const entries *all, const char **why, const char **name)
+static bool unresolved(const fm_guard *c, const entries *all, const char **why, const char **name)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (condition_mentions(c, all->at[i].unknown)) {
+        if (fm_guard_mentions(c, all->at[i].unknown)) {
             *why = all->at[i].unknown->why;
             *name = all->at[i].variable->name;
             return true;
@@ -165,8 +165,8 @@ static bool unresolved(const condition *c, const entries *all, const char **why,
     return false;
 }
 
-static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, condition *goes_on,
-                   const fm_form *stated, condition *ends)
+static void finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entries *all,
+                   const fm_guard *goes_on, const fm_form *stated, const fm_guard *ends)
 {
     loop_find_amounts(f, p, all);
     const entry *chosen = stated ? NULL : main_variable(all, goes_on, loop);
@@ -178,7 +178,7 @@ static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, c
         fm_form_is_number(chosen->amount, &c.step);
     } else {
         for (size_t i = 0; i < all->count; i++)
-            if (goes_on && condition_mentions(goes_on, all->at[i].unknown)) name = all->at[i].variable->name;
+            if (goes_on && fm_guard_mentions(goes_on, all->at[i].unknown)) name = all->at[i].variable->name;
     }
     c.variable = fm_atom_new(f, FM_ATOM_LOOP, name);
     fm_replacement *known = replacements_of(f, all, chosen, &c);
@@ -188,7 +188,7 @@ static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, c
     if (stated) {
         far.last = fm_form_subtract(f, stated, fm_form_number(f, 1));
     } else {
-        condition *replaced = condition_replace(f, goes_on, known, all->count);
+        const fm_guard *replaced = fm_guard_replace(f, goes_on, known, all->count);
         const char *unknown;
         if (unresolved(replaced, all, &why, &unknown))
             no_end(f, p, fm_front_text(f, "'%s', %s", unknown, why));
@@ -207,30 +207,30 @@ static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, c
     loop->first = c.first;
     loop->last = far.last;
     loop->step = c.step;
-    tree_replace(f, &loop->body, known, all->count);
+    fm_front_replace(f, &loop->body, known, all->count);
     leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
     if (!loop->body.first) return;
-    if (p->body_first && goes_on && goes_on->kind == CONDITION_FALSE) { /* do … while (0) is no loop */
+    if (p->body_first && goes_on && goes_on->kind == FM_GUARD_FALSE) { /* do … while (0) is no loop */
         const fm_replacement once = {c.variable, c.first};
-        tree_replace(f, &loop->body, &once, 1);
-        list_join(f->own->list, &loop->body);
+        fm_front_replace(f, &loop->body, &once, 1);
+        fm_front_list_join(f->list, &loop->body);
         return;
     }
-    if (!far.guard || far.guard->kind == CONDITION_TRUE) {
-        node_append(f->own->list, loop);
+    if (!far.guard || far.guard->kind == FM_GUARD_TRUE) {
+        fm_front_append(f->list, loop);
         return;
     }
-    node *guarded = node_new(f, NODE_IF, loop->place);
+    fm_front_node *guarded = fm_front_node_new(f, FM_FRONT_IF, &loop->place);
     guarded->condition = far.guard;
-    node_append(&guarded->body, loop);
-    node_append(f->own->list, guarded);
+    fm_front_append(&guarded->body, loop);
+    fm_front_append(f->list, guarded);
 }
 
-static condition *test(fm_front *f, const loop_parts *p, const char **why)
+static const fm_guard *test(fm_front *f, const loop_parts *p, const char **why)
 {
-    if (clang_Cursor_isNull(p->condition)) return condition_constant(f, true);
+    if (clang_Cursor_isNull(p->condition)) return fm_guard_constant(f, true);
     statement_begin(f, p->condition);
-    condition *c = condition_from(f, p->condition, why);
+    const fm_guard *c = condition_from(f, p->condition, why);
     statement_end(f);
     return c;
 }
@@ -238,8 +238,8 @@ static condition *test(fm_front *f, const loop_parts *p, const char **why)
 /* One iteration, as far as its variables and its breaks are concerned. */
 typedef struct iteration {
     entries changed;
-    node *loop;
-    condition *goes_on, *ends;
+    fm_front_node *loop;
+    const fm_guard *goes_on, *ends;
     const fm_form *stated;
 } iteration;
 
@@ -270,22 +270,22 @@ static void work_off_sides(fm_front *f, const loop_parts *p, const swaps *swappe
 {
     const state *begin = f->own->now;
     state *after[2];
-    node_list *list = f->own->list;
-    node *choice_of = node_new(f, NODE_IF, place_of(f, p->where));
+    fm_front_list *list = f->list;
+    fm_front_node *choice_of = front_node(f, FM_FRONT_IF, p->where);
     choice_of->condition = swaps_condition(f, swapped, changed);
     if (!choice_of->condition)
         refuse(f, p->where, "pointers change places in this loop, which does not count");
     for (unsigned side = 0; side < 2; side++) {
         f->own->now = state_copy(f, begin);
-        f->own->list = side ? &choice_of->otherwise : &choice_of->body;
+        f->list = side ? &choice_of->otherwise : &choice_of->body;
         swaps_set(f, swapped, side);
         work_off_inside(f, p);
         if (opened->ends)
             refuse(f, p->where, "a break in a loop in which pointers change places is not followed");
         after[side] = f->own->now;
     }
-    f->own->list = list;
-    node_append(f->own->list, choice_of);
+    f->list = list;
+    fm_front_append(f->list, choice_of);
     swaps_merge(f, p, swapped, changed, after[0], after[1]);
 }
 
@@ -293,12 +293,11 @@ static iteration work_off_once(fm_front *f, const loop_parts *p, const variable_
                                const swaps *swapped)
 {
     const char *why = NULL;
-    node_list *outside = f->own->list;
-    iteration made = {.loop = node_new(f, NODE_LOOP, place_of(f, p->where)),
-                      .changed = loop_enter(f, p, changed)};
+    fm_front_list *outside = f->list;
+    iteration made = {.loop = front_node(f, FM_FRONT_LOOP, p->where), .changed = loop_enter(f, p, changed)};
     open_loop opened = {.parent = f->own->loop, .frame = f->own->frame};
     check_depth(f, p->where);
-    f->own->list = &made.loop->body;
+    f->list = &made.loop->body;
     f->own->loop = &opened;
     if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
     if (swapped)
@@ -308,7 +307,7 @@ static iteration work_off_once(fm_front *f, const loop_parts *p, const variable_
     if (p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
     made.ends = opened.ends;
     f->own->loop = opened.parent;
-    f->own->list = outside;
+    f->list = outside;
     return made;
 }
 
@@ -326,9 +325,9 @@ static void work_off_loop(fm_front *f, const loop_parts *p)
     }
     finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
     if (!p->body_first) { /* the test that ends it */
-        if (!one.stated) f->own->nowhere++;
+        if (!one.stated) f->nowhere++;
         test(f, p, &why);
-        if (!one.stated) f->own->nowhere--;
+        if (!one.stated) f->nowhere--;
     }
 }
 
@@ -400,13 +399,13 @@ void work_off_do(fm_front *f, CXCursor statement)
     work_off_loop(f, &p);
 }
 
-static void range_iteration(fm_front *f, const loop_parts *p, node *loop, CXCursor element,
+static void range_iteration(fm_front *f, const loop_parts *p, fm_front_node *loop, CXCursor element,
                             const location *here)
 {
-    node_list *outside = f->own->list;
+    fm_front_list *outside = f->list;
     open_loop opened = {.parent = f->own->loop, .frame = f->own->frame};
     check_depth(f, p->where);
-    f->own->list = &loop->body;
+    f->list = &loop->body;
     f->own->loop = &opened;
     variable *v = variable_of(f, element, element);
     if (classify(v->type) == TYPE_REFERENCE) {
@@ -422,7 +421,7 @@ static void range_iteration(fm_front *f, const loop_parts *p, node *loop, CXCurs
     if ((leaves != LEAVES_NOT && leaves != LEAVES_CONTINUE) || opened.ends)
         refuse(f, p->where, "a loop over a range that is left early is not expressible");
     f->own->loop = opened.parent;
-    f->own->list = outside;
+    f->list = outside;
 }
 
 /* for (T x : range): an array or a container of known elements. */
@@ -444,12 +443,12 @@ void work_off_range_for(fm_front *f, CXCursor statement)
                     .increment = clang_getNullCursor(),
                     .body = all.at[all.count - 1]};
     beginning start = loop_begin(f, &p);
-    node *loop;
+    fm_front_node *loop;
     entries entered;
     fm_atom *position = fm_atom_new(f, FM_ATOM_ENTRY, spelling(f, element));
     location here = step(f, statement, &first, fm_form_atom(f, position));
     do {
-        loop = node_new(f, NODE_LOOP, place_of(f, statement));
+        loop = front_node(f, FM_FRONT_LOOP, statement);
         entered = loop_enter(f, &p, &start.changed);
         range_iteration(f, &p, loop, element, &here);
     } while (loop_begin_again(f, &start));
@@ -459,12 +458,12 @@ void work_off_range_for(fm_front *f, CXCursor statement)
                  .step = 1};
     fm_replacement *known = replacements_of(f, &entered, NULL, &c);
     fm_replacement here_too = {position, fm_form_atom(f, c.variable)};
-    tree_replace(f, &loop->body, known, entered.count);
-    tree_replace(f, &loop->body, &here_too, 1);
+    fm_front_replace(f, &loop->body, known, entered.count);
+    fm_front_replace(f, &loop->body, &here_too, 1);
     loop->variable = c.variable;
     loop->first = c.first;
     loop->last = fm_form_subtract(f, count, fm_form_number(f, 1));
     loop->step = 1;
     leave(f, &p, &entered, NULL, &c, loop->last, true);
-    if (loop->body.first) node_append(f->own->list, loop);
+    if (loop->body.first) fm_front_append(f->list, loop);
 }

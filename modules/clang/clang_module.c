@@ -31,7 +31,8 @@ void give_up(fm_front *f, fm_status status, const char *format, ...)
     leave(f, status);
 }
 
-static _Noreturn void refuse_list(fm_front *f, const place *where, const char *format, va_list arguments)
+static _Noreturn void refuse_list(fm_front *f, const fm_front_place *where, const char *format,
+                                  va_list arguments)
 {
     char reason[sizeof f->own->error->reason];
     vsnprintf(reason, sizeof reason, format, arguments);
@@ -43,7 +44,7 @@ static _Noreturn void refuse_list(fm_front *f, const place *where, const char *f
     leave(f, FM_E_UNSUPPORTED);
 }
 
-void refuse_at(fm_front *f, const place *where, const char *format, ...)
+void refuse_at(fm_front *f, const fm_front_place *where, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -52,7 +53,7 @@ void refuse_at(fm_front *f, const place *where, const char *format, ...)
 
 void refuse(fm_front *f, CXCursor where, const char *format, ...)
 {
-    place at = place_of(f, where);
+    fm_front_place at = place_of(f, where);
     va_list arguments;
     va_start(arguments, format);
     refuse_list(f, &at, format, arguments);
@@ -60,44 +61,28 @@ void refuse(fm_front *f, CXCursor where, const char *format, ...)
 
 /* ---- what the middle cannot do: the ways out for it ---- */
 
-static void module_fail(fm_front *f, fm_status status, const char *reason)
+static _Noreturn void module_fail(fm_front *f, fm_status status, const fm_front_place *where,
+                                  const char *reason)
 {
-    give_up(f, status, "%s", reason);
+    if (where && where->file)
+        fm_fail_at(f->own->error, status, where->file->path, FM_PLACE_LINE, where->line, "%s", reason);
+    else
+        fm_fail(f->own->error, status, f->own->request->path, "%s", reason);
+    leave(f, status);
 }
 
 static void module_fault(fm_front *f, fm_form_fault fault)
 {
     if (fault == FM_FORM_DEGREE)
-        give_up(f, FM_E_UNSUPPORTED, "a formula of the source multiplies too many variables");
-    const char *reason = "a formula of the source has numbers beyond 64 bits";
-    const node *at = f->own->statement;
-    if (at && at->place.file)
-        fm_fail_at(f->own->error, FM_E_LIMIT, at->place.file->path, FM_PLACE_LINE, at->place.line, "%s",
-                   reason);
-    else
-        fm_fail(f->own->error, FM_E_LIMIT, f->own->request->path, "%s", reason);
-    leave(f, FM_E_LIMIT);
+        module_fail(f, FM_E_UNSUPPORTED, NULL, "a formula of the source multiplies too many variables");
+    module_fail(f, FM_E_LIMIT, f->statement ? &f->statement->place : NULL,
+                "a formula of the source has numbers beyond 64 bits");
 }
 
 static void module_no_memory(fm_front *f, size_t bytes)
 {
     fm_fail_memory(f->own->error, bytes, "the region of a source");
     leave(f, FM_E_NOMEM);
-}
-
-void note(fm_front *f, const char *format, ...)
-{
-    char text[sizeof f->own->error->reason];
-    va_list arguments;
-    if (f->own->nowhere) return;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    text_list **end = &f->own->notes;
-    for (; *end; end = &(*end)->next)
-        if (strcmp((*end)->text, text) == 0) return;
-    *end = fm_front_allocate(f, 1, sizeof **end);
-    (*end)->text = fm_front_text(f, "%s", text);
 }
 
 /* ---- parsing ---- */
@@ -191,7 +176,8 @@ static void parse_twice(fm_front *f)
     if (changed == 0) return;
     struct CXUnsavedFile *files = fm_front_allocate(f, changed, sizeof *files);
     for (source_file *s = f->own->files; s; s = s->next)
-        if (s->segments) files[next++] = (struct CXUnsavedFile){s->path, s->text, (unsigned long)s->size};
+        if (s->segments)
+            files[next++] = (struct CXUnsavedFile){s->shown.path, s->text, (unsigned long)s->size};
     CXTranslationUnit second = parse(f, files, (unsigned)next, 0);
     if (has_errors(second)) { /* the original is as good, but for operators inside macros */
         clang_disposeTranslationUnit(second);
@@ -222,28 +208,41 @@ static void find_self(fm_front *f)
     f->own->frame->has_self = true;
 }
 
+/* Subscripts that reach over the end of their rows. */
+static void carry_all(fm_front *f, const fm_front_list *list)
+{
+    for (const fm_front_node *n = list->first; n; n = n->next) {
+        for (const fm_front_touch *a = n->accesses; a; a = a->next) carry(f, a->array, a->subscripts);
+        carry_all(f, &n->body);
+        carry_all(f, &n->otherwise);
+    }
+}
+
 static void make(fm_front *f, FILE *out)
 {
-    node_list region;
+    struct fm_own *own = f->own;
+    fm_front_list region;
     parse_twice(f);
-    fm_assumptions_read(f, f->own->request->assumptions);
+    fm_assumptions_read(f, own->request->assumptions);
     for (fm_assumption *a = f->assumptions; a; a = a->next)
         for (unsigned i = 0; i < 2; i++) {
             fm_amount *amount = &a->amounts[i];
             amount->form = amount->name ? parameter(f, amount->name) : fm_form_number(f, amount->number);
         }
     pick_region(f);
-    list_begin(&region);
-    f->own->list = &region;
-    f->own->now = fm_front_allocate(f, 1, sizeof *f->own->now);
-    f->own->frame = fm_front_allocate(f, 1, sizeof *f->own->frame);
-    f->own->frame->function = f->own->region_function;
+    fm_front_list_begin(&region);
+    f->list = &region;
+    own->now = fm_front_allocate(f, 1, sizeof *own->now);
+    own->frame = fm_front_allocate(f, 1, sizeof *own->frame);
+    own->frame->function = own->region_function;
     find_self(f);
-    CXCursor body = body_of(f, f->own->region_function);
-    work_off(f, body);
+    work_off(f, body_of(f, own->region_function));
     fm_assumptions_check(f);
-    tree_check(f, &region);
-    region_print(f, &region, out);
+    carry_all(f, &region);
+    fm_front_check(f, &region);
+    const fm_front_function function = {spelling(f, own->region_function), &own->region_file->shown,
+                                        own->first_line, own->last_line};
+    fm_front_print(f, &region, &function, out);
 }
 
 static fm_status region(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
@@ -267,14 +266,13 @@ static fm_status region(const fm_clang_request *request, char **text, size_t *si
     f->fault = module_fault;
     f->no_memory = module_no_memory;
     f->most_degree = MOST_DEGREE;
+    f->most_nested = MOST_INLINE;
+    f->most_nodes = MOST_NODES;
     own->request = request;
     own->error = error ? error : &ignored;
     own->plus_plus = is_plus_plus(request);
-    own->arrays_end = &own->arrays;
     own->index = clang_createIndex(0, 0);
     if (setjmp(own->out) == 0) make(f, out);
-    if (own->scratch) fclose(own->scratch);
-    free(own->scratch_text);
     fm_status status = own->status;
     bool written = !ferror(out);
     if (own->unit) clang_disposeTranslationUnit(own->unit);

@@ -171,7 +171,7 @@ static bool scop_in(fm_front *f, CXCursor function)
     size_t first = find_pragma(file, "scop", begin);
     if (first >= end) return false;
     size_t last = find_pragma(file, "endscop", first);
-    place where = {.file = file};
+    fm_front_place where = {.file = &file->shown};
     unsigned column;
     original_place(file, first, &where.line, &column);
     if (last >= end)

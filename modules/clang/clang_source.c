@@ -114,12 +114,12 @@ source_file *file_of(fm_front *f, CXFile file)
     CXString name = clang_getFileName(file);
     const char *path = clang_getCString(name);
     source_file *found = f->own->files;
-    while (found && strcmp(found->path, path) != 0) found = found->next;
+    while (found && strcmp(found->shown.path, path) != 0) found = found->next;
     if (!found) {
         size_t size = 0;
         const char *text = clang_getFileContents(f->own->unit, file, &size);
         found = fm_front_allocate(f, 1, sizeof *found);
-        found->path = fm_front_text(f, "%s", path);
+        found->shown.path = fm_front_text(f, "%s", path);
         if (text) {
             found->original = found->text = fm_front_piece(f, text, size);
             found->original_size = found->size = size;
@@ -130,12 +130,6 @@ source_file *file_of(fm_front *f, CXFile file)
     }
     clang_disposeString(name);
     return found;
-}
-
-unsigned file_number(fm_front *f, source_file *file)
-{
-    if (!file->number) file->number = ++f->own->file_count;
-    return file->number;
 }
 
 static const segment *segment_at(const source_file *file, size_t offset)
@@ -178,24 +172,28 @@ bool extent(fm_front *f, CXCursor cursor, source_file **file, size_t *begin, siz
     return (*file)->text && to <= (*file)->size;
 }
 
-place place_of(fm_front *f, CXCursor cursor)
+static fm_front_place place_at(source_file *file, size_t offset)
 {
-    place made = {0};
-    size_t begin, end;
-    if (clang_Cursor_isNull(cursor) || !extent(f, cursor, &made.file, &begin, &end)) return made;
-    original_place(made.file, begin, &made.line, &made.column);
+    fm_front_place made = {.file = &file->shown};
+    original_place(file, offset, &made.line, &made.column);
     return made;
 }
 
-place place_of_name(fm_front *f, CXCursor declaration)
+fm_front_place place_of(fm_front *f, CXCursor cursor)
 {
-    place made = {0};
+    source_file *file;
+    size_t begin, end;
+    if (clang_Cursor_isNull(cursor) || !extent(f, cursor, &file, &begin, &end)) return (fm_front_place){0};
+    return place_at(file, begin);
+}
+
+fm_front_place place_of_name(fm_front *f, CXCursor declaration)
+{
     CXFile file;
     unsigned offset;
     clang_getFileLocation(clang_getCursorLocation(declaration), &file, NULL, NULL, &offset);
-    made.file = file_of(f, file);
-    if (made.file) original_place(made.file, offset, &made.line, &made.column);
-    return made;
+    source_file *known = file_of(f, file);
+    return known ? place_at(known, offset) : (fm_front_place){0};
 }
 
 unsigned line_of(fm_front *f, CXCursor cursor)

@@ -11,52 +11,49 @@
 
 /* ---- the region's statements ---- */
 
-void statement_begin(fm_front *f, CXCursor where)
+fm_front_node *front_node(fm_front *f, fm_front_node_kind kind, CXCursor where)
 {
-    f->own->statement = node_new(f, NODE_STATEMENT, place_of(f, where));
+    const fm_front_place at = place_of(f, where);
+    return fm_front_node_new(f, kind, &at);
 }
 
-static bool is_worth(const node *n)
+void statement_begin(fm_front *f, CXCursor where)
 {
-    const operations *o = &n->operations;
-    return n->accesses || n->kept || o->adds || o->multiplies || o->divides || o->specials || o->integers;
+    f->statement = front_node(f, FM_FRONT_STATEMENT, where);
 }
 
 void statement_end(fm_front *f)
 {
-    node *made = f->own->statement;
-    f->own->statement = NULL;
-    if (made && !f->own->nowhere && is_worth(made)) node_append(f->own->list, made);
+    fm_front_node *made = f->statement;
+    f->statement = NULL;
+    if (made && !f->nowhere && (made->kept || fm_front_statement_counts(made)))
+        fm_front_append(f->list, made);
 }
 
 void statement_cut(fm_front *f, CXCursor where)
 {
-    if (!f->own->statement) return;
-    place at = f->own->statement->place;
+    if (!f->statement) return;
+    fm_front_place at = f->statement->place;
     statement_end(f);
     (void)where;
-    f->own->statement = node_new(f, NODE_STATEMENT, at);
+    f->statement = fm_front_node_new(f, FM_FRONT_STATEMENT, &at);
 }
 
-operations *operations_of(fm_front *f)
+fm_region_operations *operations_of(fm_front *f)
 {
-    return f->own->statement ? &f->own->statement->operations : NULL;
+    return f->statement ? &f->statement->operations : NULL;
 }
 
 void access_add(fm_front *f, CXCursor where, const location *at, bool is_store)
 {
-    if (f->own->nowhere) return;
-    if (!f->own->statement) {
+    if (f->nowhere) return;
+    if (!f->statement) {
         statement_begin(f, where);
         access_add(f, where, at, is_store);
         statement_end(f);
         return;
     }
-    touch *made = fm_front_allocate(f, 1, sizeof *made);
-    made->store = is_store;
-    made->array = at->array;
-    made->subscripts = fm_front_allocate(f, at->array->rank, sizeof *made->subscripts);
-    memcpy(made->subscripts, at->subscripts, at->array->rank * sizeof *made->subscripts);
+    fm_front_touch *made = fm_front_touch_new(f, f->statement, is_store, at->array, at->subscripts);
     made->offset = at->offset;
     made->bytes = bytes_of(f, where, at->shape.element);
     if (made->offset + made->bytes > at->array->bytes && !at->array->units)
@@ -64,8 +61,6 @@ void access_add(fm_front *f, CXCursor where, const location *at, bool is_store)
                source_text(f, where), made->offset + made->bytes, at->array->name, at->array->bytes);
     made->place = place_of(f, where);
     made->text = source_text(f, where);
-    *f->own->statement->accesses_end = made;
-    f->own->statement->accesses_end = &made->next;
 }
 
 /* ---- declarations ---- */
@@ -92,12 +87,12 @@ static void fill_array(fm_front *f, CXCursor where, const location *from, CXCurs
     }
     if ((int64_t)all.count >= count) return;
     statement_end(f);
-    node_list *outside = f->own->list;
-    node *loops[MOST_RANK];
+    fm_front_list *outside = f->list;
+    fm_front_node *loops[MOST_RANK];
     location here = row;
     unsigned depth = 0;
     for (;;) { /* the rest: a loop for each dimension */
-        node *loop = loops[depth++] = node_new(f, NODE_LOOP, place_of(f, where));
+        fm_front_node *loop = loops[depth++] = front_node(f, FM_FRONT_LOOP, where);
         loop->variable = fm_atom_new(f, FM_ATOM_LOOP, "zero");
         loop->first = fm_form_number(f, depth == 1 ? (int64_t)all.count : 0);
         loop->last = fm_form_subtract(f, extent, fm_form_number(f, 1));
@@ -108,14 +103,14 @@ static void fill_array(fm_front *f, CXCursor where, const location *from, CXCurs
         for (unsigned i = 1; i < here.shape.rank; i++) here.shape.extents[i - 1] = here.shape.extents[i];
         here.shape.rank--;
     }
-    f->own->list = &loops[depth - 1]->body;
+    f->list = &loops[depth - 1]->body;
     statement_begin(f, where);
     access_add(f, where, &here, true);
     statement_end(f);
-    f->own->list = outside;
+    f->list = outside;
     while (depth-- > 0) {
-        if (f->own->nowhere || !loops[depth]->body.first) continue;
-        node_append(depth > 0 ? &loops[depth - 1]->body : f->own->list, loops[depth]);
+        if (f->nowhere || !loops[depth]->body.first) continue;
+        fm_front_append(depth > 0 ? &loops[depth - 1]->body : f->list, loops[depth]);
     }
     statement_begin(f, where);
 }
@@ -264,8 +259,8 @@ static void work_off_before(fm_front *f, CXCursor statement)
     jmp_buf out;
     frame *const at = f->own->frame;
     open_loop *const loop = f->own->loop;
-    node_list *const list = f->own->list;
-    const unsigned quiet = f->own->quiet, nowhere = f->own->nowhere;
+    fm_front_list *const list = f->list;
+    const unsigned quiet = f->own->quiet, nowhere = f->nowhere;
     state *const before = state_copy(f, f->own->now);
     volatile bool fine = false;
     if (clang_getCursorKind(statement) == CXCursor_DeclStmt) {
@@ -275,7 +270,7 @@ static void work_off_before(fm_front *f, CXCursor statement)
         return;
     }
     memcpy(&out, &f->own->out, sizeof out);
-    f->own->nowhere++;
+    f->nowhere++;
     if (setjmp(f->own->out) == 0) {
         if (clang_getCursorKind(statement) == CXCursor_VarDecl)
             declare(f, statement);
@@ -284,13 +279,13 @@ static void work_off_before(fm_front *f, CXCursor statement)
         fine = true;
     }
     memcpy(&f->own->out, &out, sizeof out);
-    f->own->nowhere = nowhere;
+    f->nowhere = nowhere;
     f->own->quiet = quiet;
     f->own->expression_depth = 0; /* a statement before the region */
     f->own->frame = at;
     f->own->loop = loop;
-    f->own->list = list;
-    f->own->statement = NULL;
+    f->list = list;
+    f->statement = NULL;
     f->own->fork_out = NULL;
     if (fine) return;
     if (f->own->status == FM_E_NOMEM || f->own->status == FM_E_LIMIT) longjmp(f->own->out, 1);

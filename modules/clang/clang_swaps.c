@@ -82,14 +82,14 @@ void swaps_set(fm_front *f, const swaps *of, unsigned side)
 }
 
 /* Is the number of the iteration even? */
-condition *swaps_condition(fm_front *f, const swaps *of, const entries *all)
+const fm_guard *swaps_condition(fm_front *f, const swaps *of, const entries *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         const entry *e = &all->at[i];
         if (e->variable != of->counter) continue;
         const fm_form *number = fm_form_subtract(f, fm_form_atom(f, e->unknown), e->first);
         const fm_form *half = fm_form_divide(f, FM_ATOM_FLOOR, number, fm_form_number(f, 2));
-        return condition_of(f, CONDITION_ZERO, fm_form_subtract(f, number, fm_form_scale(f, half, 2)));
+        return fm_guard_of(f, FM_GUARD_ZERO, fm_form_subtract(f, number, fm_form_scale(f, half, 2)));
     }
     return NULL;
 }

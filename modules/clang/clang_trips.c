@@ -2,16 +2,6 @@
 /* clang_trips.c - up to where a loop goes: see clang_maker.h. */
 #include "clang_maker.h"
 
-void assume_condition(fm_front *f, condition *c)
-{
-    if (c->kind == CONDITION_TRUE || f->own->nowhere) return;
-    condition_list **end = &f->own->conditions;
-    for (; *end; end = &(*end)->next)
-        if (condition_equal((*end)->condition, c)) return;
-    *end = fm_front_allocate(f, 1, sizeof **end);
-    (*end)->condition = c;
-}
-
 /* Is it positive? A parameter that multiplies is taken to be, and that is said. */
 static bool positive(fm_front *f, const fm_form *from, bool *negative)
 {
@@ -24,10 +14,9 @@ static bool positive(fm_front *f, const fm_form *from, bool *negative)
     if (from->count != 1 || from->constant || fm_form_varies(from)) return false;
     *negative = from->terms[0].factor < 0;
     for (unsigned k = 0; k < from->terms[0].product->degree; k++)
-        assume_condition(f,
-                         condition_of(f, CONDITION_NOT_NEGATIVE,
-                                      fm_form_subtract(f, fm_form_atom(f, from->terms[0].product->atoms[k]),
-                                                       fm_form_number(f, 1))));
+        fm_front_assume(f, fm_guard_of(f, FM_GUARD_NOT_NEGATIVE,
+                                       fm_form_subtract(f, fm_form_atom(f, from->terms[0].product->atoms[k]),
+                                                        fm_form_number(f, 1))));
     return true;
 }
 
@@ -42,7 +31,7 @@ static bool inequality(fm_front *f, const fm_form *factor, const fm_form *rest, 
     }
     if (negative != (step > 0)) { /* once it holds it goes on holding */
         const fm_replacement begin = {of, first};
-        result->guard = condition_of(f, CONDITION_NOT_NEGATIVE, fm_form_replace(f, whole, &begin, 1));
+        result->guard = fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_replace(f, whole, &begin, 1));
         result->last = NULL;
         return true;
     }
@@ -77,11 +66,11 @@ static bool until_equal(fm_front *f, const fm_form *factor, const fm_form *rest,
     return true;
 }
 
-static bool both(fm_front *f, const condition *goes_on, const fm_atom *of, const fm_form *first, int64_t step,
+static bool both(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first, int64_t step,
                  bool exact, trips *result, const char **why)
 {
     trips left, right;
-    bool any = goes_on->kind == CONDITION_OR;
+    bool any = goes_on->kind == FM_GUARD_OR;
     if (!trips_of(f, goes_on->left, of, first, step, exact, &left, why) ||
         !trips_of(f, goes_on->right, of, first, step, exact, &right, why))
         return false;
@@ -89,7 +78,7 @@ static bool both(fm_front *f, const condition *goes_on, const fm_atom *of, const
         *why = "its condition joins by || what does not change with what does";
         return false;
     }
-    result->guard = left.guard && right.guard ? condition_join(f, CONDITION_AND, left.guard, right.guard)
+    result->guard = left.guard && right.guard ? fm_guard_join(f, FM_GUARD_AND, left.guard, right.guard)
                     : left.guard              ? left.guard
                                               : right.guard;
     if (!left.last || !right.last)
@@ -100,30 +89,30 @@ static bool both(fm_front *f, const condition *goes_on, const fm_atom *of, const
     return true;
 }
 
-bool trips_of(fm_front *f, const condition *goes_on, const fm_atom *of, const fm_form *first, int64_t step,
+bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first, int64_t step,
               bool exact, trips *result, const char **why)
 {
     const fm_form *factor, *rest;
     int64_t none;
     *result = (trips){0};
-    if (goes_on->kind == CONDITION_AND || goes_on->kind == CONDITION_OR)
+    if (goes_on->kind == FM_GUARD_AND || goes_on->kind == FM_GUARD_OR)
         return both(f, goes_on, of, first, step, exact, result, why);
-    if (goes_on->kind == CONDITION_TRUE) return true;
-    if (goes_on->kind == CONDITION_FALSE) {
+    if (goes_on->kind == FM_GUARD_TRUE) return true;
+    if (goes_on->kind == FM_GUARD_FALSE) {
         result->last = fm_form_subtract(f, first, fm_form_number(f, step));
         return true;
     }
     if (!fm_form_split(f, goes_on->form, of, &factor, &rest)) {
-        *why = fm_front_text(f, "'%s' is not affine in its variable", condition_text(f, goes_on));
+        *why = fm_front_text(f, "'%s' is not affine in its variable", fm_guard_text(f, goes_on));
         return false;
     }
     if (fm_form_is_number(factor, &none) && none == 0) { /* does not change */
-        result->guard = condition_of(f, goes_on->kind, goes_on->form);
+        result->guard = fm_guard_of(f, goes_on->kind, goes_on->form);
         return true;
     }
-    if (goes_on->kind == CONDITION_NOT_NEGATIVE)
+    if (goes_on->kind == FM_GUARD_NOT_NEGATIVE)
         return inequality(f, factor, rest, first, step, of, goes_on->form, result, why);
-    if (goes_on->kind == CONDITION_NOT_ZERO)
+    if (goes_on->kind == FM_GUARD_NOT_ZERO)
         return until_equal(f, factor, rest, first, step, exact, result, why);
     *why = "it goes on while two numbers are equal";
     return false;

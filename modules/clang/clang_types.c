@@ -278,39 +278,35 @@ static uint64_t unit_of(fm_front *f, CXType record, uint64_t bytes)
     return greatest_divisor(bytes, found.divisor);
 }
 
-array *array_new(fm_front *f, CXCursor where, const char *name, const shape *of, bool pointer)
+fm_front_array *array_new(fm_front *f, CXCursor where, const char *name, const shape *of, bool pointer)
 {
-    array *made = fm_front_allocate(f, 1, sizeof *made);
-    made->bytes = bytes_of(f, where, of->element);
-    made->rank = of->rank;
-    memcpy(made->extents, of->extents, sizeof made->extents);
-    made->pointer = pointer;
-    made->place = place_of_name(f, where);
+    fm_front_array made = {.rank = of->rank, .pointer = pointer};
+    made.bytes = bytes_of(f, where, of->element);
+    memcpy(made.extents, of->extents, sizeof of->extents);
+    made.place = place_of_name(f, where);
     for (unsigned i = 0; i < of->rank; i++) {
         if (i > 0 && !of->extents[i])
             refuse(f, where, "an inner extent of '%s' is not known: where its rows are is not known", name);
         if (of->extents[i] && fm_form_varies(of->extents[i])) {
             if (i > 0) refuse(f, where, "an inner extent of '%s' changes inside the region", name);
-            made->extents[i] = NULL;
+            made.extents[i] = NULL;
         }
     }
     if (classify(of->element) == TYPE_RECORD) {
-        uint64_t unit = unit_of(f, of->element, made->bytes);
+        uint64_t unit = unit_of(f, of->element, made.bytes);
         if (unit) {
-            if (made->rank == MOST_RANK) refuse(f, where, "an array has more than %d dimensions", MOST_RANK);
-            made->extents[made->rank++] = fm_form_number(f, (int64_t)(made->bytes / unit));
-            made->bytes = unit;
-            made->units = true;
+            if (made.rank == MOST_RANK) refuse(f, where, "an array has more than %d dimensions", MOST_RANK);
+            made.extents[made.rank++] = fm_form_number(f, (int64_t)(made.bytes / unit));
+            made.bytes = unit;
+            made.units = true;
         }
     }
-    made->name = free_name(f, name);
-    made->identity = fm_assumptions_find(f, FM_ASSUME_IDENTITY, 0, name);
-    *f->own->arrays_end = made;
-    f->own->arrays_end = &made->next;
-    return made;
+    made.name = free_name(f, name);
+    made.identity = fm_assumptions_find(f, FM_ASSUME_IDENTITY, 0, name);
+    return fm_front_array_add(f, &made);
 }
 
-location array_begin(fm_front *f, array *a, const shape *of)
+location array_begin(fm_front *f, fm_front_array *a, const shape *of)
 {
     location made = {.array = a, .shape = *of};
     for (unsigned i = 0; i < a->rank; i++) made.subscripts[i] = fm_form_number(f, 0);

@@ -49,10 +49,8 @@ const char *free_name(fm_front *f, const char *wanted)
 {
     const char *clean = clean_name(f, wanted), *name = clean;
     for (unsigned turn = 1;; turn++) {
-        bool taken = false;
         if (turn > 1) name = fm_front_text(f, "%s.%u", clean, turn);
-        for (const array *a = f->own->arrays; a; a = a->next) taken |= strcmp(a->name, name) == 0;
-        if (!taken && !fm_atom_named(f, name, false)) return name;
+        if (!fm_front_array_named(f, name) && !fm_atom_named(f, name, false)) return name;
     }
 }
 
@@ -92,7 +90,7 @@ static value outside_pointer(fm_front *f, CXCursor where, variable *v, CXType ty
     if (rows && classify(behind.element) == TYPE_POINTER && behind.rank == 0) {
         whole = (shape){.rank = 2, .extents = {rows->amounts[0].form, rows->amounts[1].form}};
         whole.element = clang_getCanonicalType(pointee(behind.element));
-        note(f, "the rows of %s follow each other in memory (%s)", v->name, rows->text);
+        fm_front_note(f, "the rows of %s follow each other in memory (%s)", v->name, rows->text);
         behind = (shape){.rank = 1, .extents = {rows->amounts[1].form}, .element = whole.element};
     } else {
         if (behind.rank == MOST_RANK) refuse(f, where, "'%s' has too many dimensions", v->name);
@@ -101,7 +99,7 @@ static value outside_pointer(fm_front *f, CXCursor where, variable *v, CXType ty
         whole.extents[0] = NULL;
         for (unsigned i = 0; i < behind.rank; i++) whole.extents[i + 1] = behind.extents[i];
     }
-    array *made = array_new(f, v->declaration, v->name, &whole, true);
+    fm_front_array *made = array_new(f, v->declaration, v->name, &whole, true);
     made->restricted = restricted;
     return (value){.kind = VALUE_POINTER, .at = array_begin(f, made, &behind)};
 }
@@ -109,7 +107,7 @@ static value outside_pointer(fm_front *f, CXCursor where, variable *v, CXType ty
 static value outside_array(fm_front *f, CXCursor where, variable *v, bool parameter_of_function)
 {
     shape of = shape_of(f, where, v->type, v->declaration);
-    array *made = array_new(f, v->declaration, v->name, &of, parameter_of_function);
+    fm_front_array *made = array_new(f, v->declaration, v->name, &of, parameter_of_function);
     /* double A[restrict n]: not in the type that libclang shows. */
     if (parameter_of_function) made->restricted = strstr(source_text(f, v->declaration), "[restrict") != NULL;
     value result = {.kind = VALUE_LOCATION, .at = array_begin(f, made, &of)};
@@ -152,7 +150,7 @@ static value outside_reference(fm_front *f, CXCursor where, variable *v)
     shape whole = shape_of(f, where, of, v->declaration);
     if (class == TYPE_RECORD && whole.rank == 0 && standard_template(f, of))
         return data(fm_front_text(f, "which is a std::%s", standard_template(f, of)));
-    array *made = array_new(f, v->declaration, v->name, &whole, true);
+    fm_front_array *made = array_new(f, v->declaration, v->name, &whole, true);
     return (value){.kind = VALUE_LOCATION, .at = array_begin(f, made, &whole)};
 }
 
@@ -193,9 +191,9 @@ static bool known_constant(fm_front *f, variable *v)
         clang_Cursor_getVarDeclInitializer(clang_Cursor_isNull(definition) ? v->declaration : definition);
     if (clang_Cursor_isNull(first)) return false;
     f->own->quiet++;
-    f->own->nowhere++;
+    f->nowhere++;
     v->initial = evaluate(f, first);
-    f->own->nowhere--;
+    f->nowhere--;
     f->own->quiet--;
     return v->initial.kind == VALUE_INTEGER;
 }
@@ -256,7 +254,7 @@ variable *variable_of(fm_front *f, CXCursor where, CXCursor declaration)
     return v;
 }
 
-variable *member_variable(fm_front *f, CXCursor where, const variable *owner, array *owner_array,
+variable *member_variable(fm_front *f, CXCursor where, const variable *owner, fm_front_array *owner_array,
                           CXCursor field)
 {
     for (variable *v = *alike_of(f, field, NULL); v; v = v->next_alike)
@@ -273,8 +271,8 @@ variable *member_variable(fm_front *f, CXCursor where, const variable *owner, ar
     bool inside = owner && owner->initial.kind == VALUE_NOTHING;
     type_class class = classify(v->type);
     if (class == TYPE_ARRAY && (owner || owner_array))
-        note(f, "arrays in '%s' are taken to begin in blocks of their own",
-             owner ? owner->name : owner_array->name);
+        fm_front_note(f, "arrays in '%s' are taken to begin in blocks of their own",
+                      owner ? owner->name : owner_array->name);
     if (inside && class != TYPE_ARRAY && class != TYPE_RECORD)
         v->initial = (value){.kind = VALUE_NOTHING, .why = "which has no value yet"};
     else

@@ -138,11 +138,11 @@ static bool scalar(ft_walker *walker, const ft_reference *reference)
     if (counted && (object->value || object->untouched)) return true;
     if (!object->scalar) {
         const char *name = object->member ? object->member : object->symbol->name;
-        object->scalar = fm_ft_new_memory(walker, name,
+        const fm_front_array like = {.bytes = object->layout.bytes ? object->layout.bytes : 1};
+        object->scalar = fm_ft_new_memory(walker, name, &like,
                                           object->symbol->place.line ? &object->symbol->place
                                                                      : &reference->expression->place);
         if (!object->scalar) return false;
-        object->scalar->element = object->layout.bytes ? object->layout.bytes : 1;
     }
     return true;
 }

@@ -12,9 +12,11 @@ static ft_walker *walker_of(fm_front *f)
     return (ft_walker *)f;
 }
 
-static void forms_fail(fm_front *f, fm_status status, const char *reason)
+static void forms_fail(fm_front *f, fm_status status, const fm_front_place *where, const char *reason)
 {
-    fm_ft_fail(walker_of(f)->context, status, NULL, "%s", reason);
+    const ft_place place =
+        where && where->file ? (ft_place){.file = where->file->number, .line = where->line} : (ft_place){0};
+    fm_ft_fail(walker_of(f)->context, status, &place, "%s", reason);
 }
 
 static void forms_fault(fm_front *f, fm_form_fault fault)
@@ -35,7 +37,7 @@ static void forms_no_memory(fm_front *f, size_t bytes)
 
 void fm_ft_begin_forms(ft_walker *walker)
 {
-    enum { MOST_FACTORS = 100 };
+    enum { MOST_FACTORS = 100, MOST_NESTED = 160 };
     walker->front = (fm_front){.arena = walker->context->arena,
                                .fail = forms_fail,
                                .fault = forms_fault,
@@ -43,6 +45,7 @@ void fm_ft_begin_forms(ft_walker *walker)
                                .any_case = true,
                                .as_made = true,
                                .most_degree = MOST_FACTORS,
+                               .most_nested = MOST_NESTED,
                                .most_terms = FT_MOST_TERMS,
                                .most_atom = FT_MOST_ATOM};
 }

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "static/fortran/fortran_walker.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static bool declare_arguments(ft_walker *walker, const ft_unit *unit)
     return true;
 }
 
-static bool walk_region(ft_walker *walker, const ft_choice *choice, char **text, size_t *size)
+static bool walk_region(ft_walker *walker, const ft_choice *choice)
 {
     ft_unit *unit = choice->unit;
     if (unit->why)
@@ -49,8 +50,37 @@ static bool walk_region(ft_walker *walker, const ft_choice *choice, char **text,
     return fm_assumptions_read(&walker->front,
                                walker->context->options ? walker->context->options->assumptions : NULL) &&
            declare_arguments(walker, unit) && fm_ft_walk(walker, choice->first, choice->end) &&
-           fm_assumptions_check(&walker->front) &&
-           fm_ft_emit(walker, unit->name, &choice->place, choice->last_line, text, size);
+           fm_assumptions_check(&walker->front) && fm_front_check(&walker->front, walker->front.list);
+}
+
+/* Where the region's tree begins, and the names of the files in it. */
+static bool begin_tree(ft_walker *walker, fm_front_list *region)
+{
+    fm_front *f = &walker->front;
+    const ft_context *context = walker->context;
+    fm_front_list_begin(region);
+    f->list = region;
+    f->statement = fm_front_node_new(f, FM_FRONT_STATEMENT, &(fm_front_place){0});
+    walker->files = fm_front_allocate(f, context->name_count + 1, sizeof *walker->files);
+    for (uint32_t i = 1; i <= context->name_count && walker->files; i++) {
+        walker->files[i].path = context->name_of[i];
+        fm_front_file_number(f, &walker->files[i]);
+    }
+    return f->statement && walker->files;
+}
+
+static bool write_region(ft_walker *walker, const ft_choice *choice, char **text, size_t *size)
+{
+    const fm_front_function function = {choice->unit->name, &walker->files[choice->place.file],
+                                        choice->place.line, choice->last_line};
+    FILE *out = open_memstream(text, size);
+    if (!out) return fm_ft_no_memory(walker->context);
+    const bool done = fm_front_print(&walker->front, walker->front.list, &function, out);
+    if (fclose(out) == 0 && done && walker->context->status == FM_OK) return true;
+    free(*text);
+    *text = NULL;
+    *size = 0;
+    return fm_ft_no_memory(walker->context); /* or it has failed already */
 }
 
 static bool make_region(ft_context *context, const ft_source *source, char **text, size_t *size)
@@ -63,11 +93,10 @@ static bool make_region(ft_context *context, const ft_source *source, char **tex
     walker->units = units;
     fm_ft_begin_forms(walker);
     walker->most_text = ((size_t)4 << 20) + 64 * context->bytes;
+    fm_front_list region;
     bool done = units && context->status == FM_OK && fm_ft_choose(context, units, &choice) &&
-                walk_region(walker, &choice, text, size);
-    free(walker->out.bytes);
-    free(walker->accesses.bytes);
-    free(walker->notes);
+                begin_tree(walker, &region) && walk_region(walker, &choice) &&
+                write_region(walker, &choice, text, size);
     free(walker);
     return done;
 }

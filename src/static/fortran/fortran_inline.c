@@ -118,11 +118,11 @@ static bool bind_sequence(ft_walker *walker, ft_object *object, const actual *gi
 {
     const ft_symbol *dummy = object->symbol;
     const ft_reference *reference = &given->reference;
-    const ft_memory *memory = reference->memory;
+    const fm_front_array *memory = reference->memory;
     unsigned first = object->layout.unit ? 1 : 0;
     if (!contiguous(walker, reference, first))
         return another_shape(walker, dummy, given, "the section is not contiguous: it would be copied");
-    if (dummy->rank > memory->dimensions - first) {
+    if (dummy->rank > memory->rank - first) {
         if (dummy->rank > 1) return another_shape(walker, dummy, given, "it has more dimensions there");
     }
     for (unsigned i = 0; i < dummy->rank; i++) {
@@ -256,7 +256,7 @@ static bool own_arrays(ft_walker *walker, ft_activation *callee)
 static bool walk_body(ft_walker *walker, ft_activation *callee)
 {
     ft_activation *caller = walker->activation;
-    const char *escape = walker->escape;
+    const fm_guard *escape = walker->escape;
     const ft_statement *exit = walker->exit;
     unsigned outer = walker->outer_loops;
     walker->activation = callee;

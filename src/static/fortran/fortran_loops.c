@@ -27,19 +27,19 @@ static bool shorten(ft_walker *walker, const ft_statement *exit, bool exit_first
                     const fm_form *first, int64_t step, const fm_form **last)
 {
     fm_front *f = &walker->front;
-    ft_condition condition;
     int64_t factor;
-    if (!fm_ft_condition(walker, exit->branches->condition, &condition)) return false;
+    const fm_guard *condition = fm_ft_condition(walker, exit->branches->condition);
+    if (!condition) return false;
     const fm_atom *atom = fm_form_only_atom(variable);
-    bool simple = condition.simple && fm_ft_factor(walker, condition.value, atom, &factor) &&
-                  factor == (step > 0 ? 1 : -1);
+    bool simple = condition->kind == FM_GUARD_NOT_NEGATIVE &&
+                  fm_ft_factor(walker, condition->form, atom, &factor) && factor == (step > 0 ? 1 : -1);
     if (!simple)
         return fm_ft_refuse(
             walker->context, &exit->place,
             "exit: its condition is no comparison with the variable of the loop that stays true from some "
             "iteration on");
     /* factor * variable + rest >= 0: the exit is taken from `from` on. */
-    const fm_form *rest = fm_form_plus(f, condition.value, variable, -factor);
+    const fm_form *rest = fm_form_plus(f, condition->form, variable, -factor);
     const fm_form *from = fm_form_plus(f, fm_form_number(f, 0), rest, -factor);
     bool down = step < 0;
     if (exit_first) {
@@ -97,25 +97,28 @@ static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *ob
     const ft_statement *saved = walker->exit;
     bool saved_first = walker->exit_first, exit_first;
     const ft_statement *exit = exit_of(s, &exit_first);
+    fm_front *f = &walker->front;
     ft_loop loop;
     const fm_form *variable;
     if (exit) {
         /* The name that the loop will get: its condition is worked out before the loop is written. */
-        size_t size = walker->out.size;
+        fm_front_node **before = f->list->end;
         if (!fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable))
             return false;
         if (!fm_ft_induce(walker, inductions, variable, first, step, true)) return false;
         fm_ft_set_known(object, variable, NULL);
         bool shorter = shorten(walker, exit, exit_first, variable, first, step, &last);
         object->value = NULL;
-        if (!shorter || !fm_ft_end_loop(walker)) return false;
-        walker->out.size = size;
+        if (!shorter) return false;
+        fm_ft_end_loop(walker);
+        fm_front_list_cut(f->list, before);
     }
     walker->exit = exit;
     walker->exit_first = exit_first;
     bool done =
         fm_ft_begin_loop(walker, &loop, s->left->text, s->name, first, last, step, &s->place, &variable) &&
-        loop_body(walker, s, object, variable, inductions, first, step) && fm_ft_end_loop(walker);
+        loop_body(walker, s, object, variable, inductions, first, step);
+    if (done) fm_ft_end_loop(walker);
     walker->exit = saved;
     walker->exit_first = saved_first;
     return done;
@@ -148,13 +151,12 @@ bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s)
 
 static bool concurrent_body(ft_walker *walker, const ft_statement *s, const ft_statement *only)
 {
-    ft_condition condition;
-    if (s->mask &&
-        (!fm_ft_condition(walker, s->mask, &condition) || !fm_ft_begin_if(walker, condition.text, &s->place)))
-        return false;
+    fm_front_list *outside = walker->front.list;
+    if (s->mask && !fm_ft_begin_if(walker, fm_ft_condition(walker, s->mask), &s->place)) return false;
     if (!(only ? fm_ft_statement(walker, only) : fm_ft_walk(walker, s->body, NULL))) return false;
     walker->escape = NULL;
-    return !s->mask || fm_ft_close(walker);
+    if (s->mask) fm_ft_end_if(walker, outside);
+    return true;
 }
 
 /* Loops of the indices from this one on: the first one is the innermost, as gfortran has it. */
@@ -188,7 +190,8 @@ static bool concurrent_loops(ft_walker *walker, const ft_statement *s, const ft_
     object->loop = false;
     object->value = outside;
     object->untouched = untouched;
-    return done && fm_ft_end_loop(walker);
+    if (done) fm_ft_end_loop(walker);
+    return done;
 }
 
 bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s)
@@ -216,14 +219,14 @@ bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s)
 /* ---- loops without bounds ---- */
 
 /* The condition that ends the loop, or keeps it going (do while): in which direction must the variable go? */
-static int direction_of(ft_walker *walker, const ft_condition *condition, const fm_atom *atom, bool keeps,
+static int direction_of(ft_walker *walker, const fm_guard *condition, const fm_atom *atom, bool keeps,
                         int64_t step, int64_t *factor)
 {
-    if (!condition->value || !fm_ft_factor(walker, condition->value, atom, factor)) return 0;
+    if (!condition->form || !fm_ft_factor(walker, condition->form, atom, factor)) return 0;
     if (*factor != 1 && *factor != -1) return 0;
-    if (condition->simple) return keeps ? (int)-*factor : (int)*factor;
+    if (condition->kind == FM_GUARD_NOT_NEGATIVE) return keeps ? (int)-*factor : (int)*factor;
     /* One step after the other, it does not pass the number that it is compared with. */
-    bool ends = keeps ? condition->unequal : condition->equal;
+    const bool ends = condition->kind == (keeps ? FM_GUARD_NOT_ZERO : FM_GUARD_ZERO);
     return ends && (step == 1 || step == -1) ? (int)step : 0;
 }
 
@@ -234,23 +237,22 @@ static bool last_of(ft_walker *walker, const ft_statement *s, const ft_statement
 {
     fm_front *f = &walker->front;
     ft_context *context = walker->context;
-    ft_condition condition;
     fm_error kept, *error = context->error;
     *last = NULL;
     context->error = &kept;
-    bool known = fm_ft_condition(walker, s->right ? s->right : exit->branches->condition, &condition);
+    const fm_guard *condition = fm_ft_condition(walker, s->right ? s->right : exit->branches->condition);
     context->error = error;
     if (context->status == FM_E_UNSUPPORTED || context->status == FM_E_LIMIT) context->status = FM_OK;
     if (context->status != FM_OK && error) *error = kept;
     int64_t factor;
     const int direction = step > 0 ? 1 : -1;
-    if (!known ||
-        direction_of(walker, &condition, fm_form_only_atom(variable), s->right, step, &factor) != direction)
+    if (!condition ||
+        direction_of(walker, condition, fm_form_only_atom(variable), s->right, step, &factor) != direction)
         return context->status == FM_OK;
     /* factor * variable + rest is compared with 0: at `border` it is 0. */
-    const fm_form *rest = fm_form_plus(f, condition.value, variable, -factor);
+    const fm_form *rest = fm_form_plus(f, condition->form, variable, -factor);
     const fm_form *border = fm_form_plus(f, fm_form_number(f, 0), rest, -factor);
-    if (s->right && condition.simple) /* keeps going up to there */
+    if (s->right && condition->kind == FM_GUARD_NOT_NEGATIVE) /* keeps going up to there */
         *last = border;
     else if (exit_first) /* ends from there on */
         *last = fm_form_add_number(f, border, -direction);
@@ -274,15 +276,17 @@ static bool disguised_loop(ft_walker *walker, const ft_statement *s, bool *done)
     for (size_t i = 0; i < all.count && fine && !*done; i++) {
         const struct ft_induction *one = &all.list[i];
         const fm_form *first = one->first, *last, *variable;
-        const size_t size = walker->out.size;
+        fm_front_list *outside = walker->front.list;
+        fm_front_node **before = outside->end;
         int64_t step;
         ft_loop loop;
         if (!fm_form_fold(one->change, &step) || step == 0) continue;
         fine = fm_ft_begin_loop(walker, &loop, one->object->symbol->name, s->name, first, first, step,
                                 &s->place, &variable) &&
                fm_ft_induce(walker, &all, variable, first, step, true) &&
-               last_of(walker, s, exit, exit_first, variable, first, step, &last) && fm_ft_end_loop(walker);
-        walker->out.size = size;
+               last_of(walker, s, exit, exit_first, variable, first, step, &last);
+        if (fine) fm_ft_end_loop(walker);
+        fm_front_list_cut(outside, before);
         if (!fine || !last) continue;
         *done = true;
         const ft_statement *saved = walker->exit;
@@ -292,8 +296,8 @@ static bool disguised_loop(ft_walker *walker, const ft_statement *s, bool *done)
         fine = fm_ft_forget(walker, &assigned, &s->place) &&
                fm_ft_begin_loop(walker, &loop, one->object->symbol->name, s->name, first, last, step,
                                 &s->place, &variable) &&
-               fm_ft_induce(walker, &all, variable, first, step, false) &&
-               fm_ft_walk(walker, s->body, NULL) && fm_ft_end_loop(walker);
+               fm_ft_induce(walker, &all, variable, first, step, false) && fm_ft_walk(walker, s->body, NULL);
+        if (fine) fm_ft_end_loop(walker);
         walker->escape = NULL;
         walker->exit = saved;
         walker->exit_first = saved_first;
@@ -333,7 +337,8 @@ bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s)
         fm_ft_begin_loop(walker, &loop, "run", s->name, fm_form_number(&walker->front, 1), times, 1,
                          &s->place, &variable) &&
         (!s->right || (fm_ft_data(walker, s->right, NULL, &base) && fm_ft_flush(walker, &s->place, false))) &&
-        fm_ft_walk(walker, s->body, NULL) && fm_ft_end_loop(walker);
+        fm_ft_walk(walker, s->body, NULL);
+    if (done) fm_ft_end_loop(walker);
     walker->escape = NULL;
     walker->exit = saved;
     walker->exit_first = saved_first;

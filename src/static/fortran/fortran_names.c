@@ -185,10 +185,9 @@ static const char *new_name(ft_walker *walker, const char *name)
     for (unsigned i = 1; base && i < 1000; i++) {
         const char *tried =
             fm_ft_intern(walker->context, i == 1 ? base : fm_ft_print(walker->context, "%s.%u", base, i));
-        bool taken = !tried;
-        for (const ft_memory *memory = walker->memories; memory && !taken; memory = memory->next)
-            taken = strcmp(memory->name, tried) == 0;
-        if (!tried || (!taken && !fm_atom_named(&walker->front, tried, true))) return tried;
+        if (!tried ||
+            (!fm_front_array_named(&walker->front, tried) && !fm_atom_named(&walker->front, tried, true)))
+            return tried;
     }
     return base;
 }
@@ -199,17 +198,14 @@ static const fm_form *new_parameter(ft_walker *walker, const char *name)
                         fm_atom_new(&walker->front, FM_ATOM_PARAMETER, new_name(walker, name)));
 }
 
-ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place *place)
+fm_front_array *fm_ft_new_memory(ft_walker *walker, const char *name, const fm_front_array *like,
+                                 const ft_place *place)
 {
-    ft_memory *made = fm_ft_allocate(walker->context, 1, sizeof *made);
-    if (!made || !(made->name = new_name(walker, name))) return NULL;
-    made->place = *place;
-    if (walker->last_memory)
-        walker->last_memory->next = made;
-    else
-        walker->memories = made;
-    walker->last_memory = made;
-    return made;
+    fm_front_array made = *like;
+    made.name = new_name(walker, name);
+    made.columns = true;
+    made.place = fm_ft_front_place(walker, place);
+    return fm_front_array_add(&walker->front, &made);
 }
 
 /* Low and extent of one dimension, as they were at entry. */
@@ -236,12 +232,12 @@ static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_di
 }
 
 /* An array of a procedure is where it was at the last call, if it has the same shape. */
-static ft_memory *same_memory(ft_walker *walker, const ft_memory *wanted)
+static fm_front_array *same_memory(ft_walker *walker, const fm_front_array *wanted)
 {
-    for (ft_memory *memory = walker->memories; memory; memory = memory->next) {
-        if (memory->symbol != wanted->symbol || memory->dimensions != wanted->dimensions) continue;
+    for (fm_front_array *memory = walker->front.arrays; memory; memory = memory->next) {
+        if (memory->origin != wanted->origin || memory->rank != wanted->rank) continue;
         bool same = true;
-        for (unsigned i = 0; i < memory->dimensions && same; i++) {
+        for (unsigned i = 0; i < memory->rank && same; i++) {
             int64_t difference;
             same = memory->lows[i] == wanted->lows[i] && memory->extents[i] && wanted->extents[i] &&
                    fm_form_difference(&walker->front, memory->extents[i], wanted->extents[i], &difference) &&
@@ -258,9 +254,9 @@ static bool make_memory(ft_walker *walker, ft_object *object, const ft_place *pl
     fm_front *f = &walker->front;
     const char *name = object->member ? object->member : object->symbol->name;
     unsigned first = object->layout.unit ? 1 : 0;
-    ft_memory wanted = {.element = object->layout.unit ? object->layout.unit : object->layout.bytes,
-                        .dimensions = object->rank + first,
-                        .symbol = object->symbol};
+    fm_front_array wanted = {.bytes = object->layout.unit ? object->layout.unit : object->layout.bytes,
+                             .rank = object->rank + first,
+                             .origin = object->symbol};
     if (first) {
         wanted.extents[0] = fm_form_number(f, (int64_t)(object->layout.bytes / object->layout.unit));
         object->base[0] = fm_form_number(f, 0);
@@ -279,14 +275,8 @@ static bool make_memory(ft_walker *walker, ft_object *object, const ft_place *pl
     }
     object->memory = object->member ? NULL : same_memory(walker, &wanted);
     if (object->memory) return true;
-    object->memory = fm_ft_new_memory(walker, name, place);
-    if (!object->memory) return false;
-    memcpy(object->memory->extents, wanted.extents, sizeof wanted.extents);
-    memcpy(object->memory->lows, wanted.lows, sizeof wanted.lows);
-    object->memory->dimensions = wanted.dimensions;
-    object->memory->element = wanted.element;
-    object->memory->symbol = wanted.symbol;
-    return true;
+    object->memory = fm_ft_new_memory(walker, name, &wanted, place);
+    return object->memory != NULL;
 }
 
 bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const ft_dimension *dimensions,

@@ -81,11 +81,9 @@ static bool begin_nest(ft_walker *walker, nest *loops, const ft_shape *shape, co
     return true;
 }
 
-static bool end_nest(ft_walker *walker, const nest *loops)
+static void end_nest(ft_walker *walker, const nest *loops)
 {
-    for (unsigned i = 0; i < loops->positions.rank; i++)
-        if (!fm_ft_end_loop(walker)) return false;
-    return true;
+    for (unsigned i = 0; i < loops->positions.rank; i++) fm_ft_end_loop(walker);
 }
 
 /* ---- does it need a temporary array? ---- */
@@ -100,7 +98,7 @@ static bool overlaps(ft_walker *walker, const ft_reference *left, const ft_refer
     for (unsigned i = 0; i < left->rank; i++) sectioned[left->sections[i].dimension] = true;
     for (unsigned i = 0; i < right->rank; i++) sectioned[right->sections[i].dimension] = true;
     /* In a dimension without sections, different subscripts are different elements. */
-    for (unsigned d = 0; d < left->memory->dimensions; d++)
+    for (unsigned d = 0; d < left->memory->rank; d++)
         if (!sectioned[d] && fm_form_difference(f, left->subscripts[d], right->subscripts[d], &difference) &&
             difference)
             return false;
@@ -179,9 +177,9 @@ static bool product(ft_walker *walker, const ft_statement *statement, const ft_r
     nest loops;
     if (!begin_nest(walker, &loops, &result, NULL, &statement->place)) return false;
     ft_reference copy = *left;
-    if (!fm_ft_touch(walker, true, &copy, &loops.positions) ||
-        !fm_ft_flush(walker, &statement->place, true) || !end_nest(walker, &loops))
+    if (!fm_ft_touch(walker, true, &copy, &loops.positions) || !fm_ft_flush(walker, &statement->place, true))
         return false;
+    end_nest(walker, &loops);
     /* Dimensions of the loops, innermost first: row, product, column. */
     bool rows = a.rank == 2, columns = b.rank == 2;
     ft_shape shape = {0};
@@ -200,7 +198,9 @@ static bool product(ft_walker *walker, const ft_statement *statement, const ft_r
     bool whole = a.layout.base == FT_INTEGER_TYPE;
     *(whole ? &walker->operations.integers : &walker->operations.multiplies) += 1;
     *(whole ? &walker->operations.integers : &walker->operations.adds) += 1;
-    return done && fm_ft_flush(walker, &statement->place, true) && end_nest(walker, &loops);
+    if (!done || !fm_ft_flush(walker, &statement->place, true)) return false;
+    end_nest(walker, &loops);
+    return true;
 }
 
 /* ---- assignments ---- */
@@ -227,10 +227,13 @@ bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, co
     nest loops;
     ft_base base;
     ft_reference target = *left;
-    return begin_nest(walker, &loops, &shape, first, &statement->place) &&
-           fm_ft_data(walker, right, &loops.positions, &base) &&
-           fm_ft_touch(walker, true, &target, &loops.positions) &&
-           fm_ft_flush(walker, &statement->place, true) && end_nest(walker, &loops);
+    if (!begin_nest(walker, &loops, &shape, first, &statement->place) ||
+        !fm_ft_data(walker, right, &loops.positions, &base) ||
+        !fm_ft_touch(walker, true, &target, &loops.positions) ||
+        !fm_ft_flush(walker, &statement->place, true))
+        return false;
+    end_nest(walker, &loops);
+    return true;
 }
 
 /* ---- sums over arrays ---- */
@@ -272,7 +275,8 @@ bool fm_ft_reduction(ft_walker *walker, const ft_expression *call, ft_base *base
     ft_base other;
     if (second && !fm_ft_data(walker, second, &loops.positions, &other)) return false;
     count_reduction(walker, name, *base);
-    bool done = fm_ft_flush(walker, &call->place, true) && end_nest(walker, &loops);
+    bool done = fm_ft_flush(walker, &call->place, true);
+    if (done) end_nest(walker, &loops);
     walker->statement = place;
     return done;
 }

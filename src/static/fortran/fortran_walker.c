@@ -17,40 +17,44 @@ enum { MOST_STATEMENTS = 400000 };
 
 /* ---- escapes ---- */
 
-/* Either of two; NULL: never. */
-static bool either(ft_walker *walker, const char *one, const char *other, const char **both)
+static const fm_guard *escape_joined(ft_walker *walker, fm_guard_kind kind, const fm_guard *left,
+                                     const fm_guard *right)
 {
-    if (!one || !other || strcmp(one, "true") == 0) {
+    return fm_ft_joined(walker, kind, left, right, &walker->statement,
+                        "the conditions of cycle and return are too long");
+}
+
+/* Either of two; NULL: never. */
+static bool either(ft_walker *walker, const fm_guard *one, const fm_guard *other, const fm_guard **both)
+{
+    if (!one || !other || one->kind == FM_GUARD_TRUE)
         *both = one ? one : other;
-        return true;
-    }
-    if (strcmp(other, "true") == 0) {
+    else if (other->kind == FM_GUARD_TRUE)
         *both = other;
-        return true;
-    }
-    if (strlen(one) + strlen(other) > 4 * FT_MOST_ATOM)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement,
-                          "the conditions of cycle and return are too long");
-    *both = fm_ft_print(walker->context, "(%s) or (%s)", one, other);
-    return *both != NULL;
+    else
+        return (*both = escape_joined(walker, FM_GUARD_OR, one, other)) != NULL;
+    return true;
 }
 
 bool fm_ft_walk(ft_walker *walker, const ft_statement *first, const ft_statement *end)
 {
+    fm_front *f = &walker->front;
     walker->escape = NULL;
     for (const ft_statement *s = first; s && s != end; s = s->next) {
         if (!fm_ft_statement(walker, s)) return false;
-        const char *escape = walker->escape;
+        const fm_guard *escape = walker->escape;
         if (!escape) continue;
         const ft_statement *rest = s->next;
         while (rest && rest != end &&
                (rest->kind == FT_S_CONTINUE || rest->kind == FT_S_MARKER || rest->kind == FT_S_NOTHING))
             rest = rest->next;
-        if (!rest || rest == end || strcmp(escape, "true") == 0) return true;
-        const char *condition = fm_ft_print(walker->context, "not (%s)", escape);
-        if (!condition || !fm_ft_begin_if(walker, condition, &s->place)) return false;
-        return fm_ft_walk(walker, rest, end) && fm_ft_close(walker) &&
-               either(walker, escape, walker->escape, &walker->escape);
+        if (!rest || rest == end || escape->kind == FM_GUARD_TRUE) return true;
+        fm_front_list *outside = f->list;
+        if (!fm_ft_begin_if(walker, fm_guard_joined(f, FM_GUARD_NOT, escape, NULL), &s->place) ||
+            !fm_ft_walk(walker, rest, end))
+            return false;
+        fm_ft_end_if(walker, outside);
+        return either(walker, escape, walker->escape, &walker->escape);
     }
     return true;
 }
@@ -106,26 +110,26 @@ static bool assignment(ft_walker *walker, const ft_statement *s)
 
 /* ---- if ---- */
 
-/* The condition of a branch, with those before it. */
-static bool full_condition(ft_walker *walker, const char **before, const char *own, const char **full)
+/* The condition of a branch, with those before it. own NULL: of what is behind those before. */
+static bool full_condition(ft_walker *walker, const fm_guard **before, const fm_guard *own,
+                           const fm_guard **full)
 {
-    *full = *before && own ? fm_ft_print(walker->context, "not (%s) and (%s)", *before, own)
-            : own          ? own
-            : *before      ? fm_ft_print(walker->context, "not (%s)", *before)
-                           : "true";
+    fm_front *f = &walker->front;
+    const fm_guard *none_before = *before ? fm_guard_joined(f, FM_GUARD_NOT, *before, NULL) : NULL;
+    *full = none_before && own ? fm_guard_joined(f, FM_GUARD_AND, none_before, own)
+            : own              ? own
+            : none_before      ? none_before
+                               : fm_guard_constant(f, true);
     if (!*full) return false;
     return !own || either(walker, *before, own, before);
 }
 
-static bool branch_escape(ft_walker *walker, const char *full, const char **all)
+static bool branch_escape(ft_walker *walker, const fm_guard *full, const fm_guard **all)
 {
-    const char *escape = walker->escape;
+    const fm_guard *escape = walker->escape;
     if (!escape) return true;
-    const char *both =
-        strcmp(escape, "true") == 0 ? full : fm_ft_print(walker->context, "(%s) and (%s)", full, escape);
-    if (both && strlen(both) > 4 * FT_MOST_ATOM)
-        return fm_ft_fail(walker->context, FM_E_LIMIT, &walker->statement,
-                          "the conditions of cycle and return are too long");
+    const fm_guard *both =
+        escape->kind == FM_GUARD_TRUE ? full : escape_joined(walker, FM_GUARD_AND, full, escape);
     return both && either(walker, *all, both, all);
 }
 
@@ -147,20 +151,17 @@ static bool assumed_branch(ft_walker *walker, const ft_branch *branch, fm_outcom
 
 static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned *assigned)
 {
-    size_t start = walker->out.size;
+    fm_front *f = &walker->front;
+    fm_front_list *outside = f->list;
+    fm_front_node **start = outside->end, *innermost = NULL;
+    const unsigned blocks = walker->blocks;
+    const fm_guard *before = NULL, *escape = NULL;
     bool any = false;
-    const char *before = NULL, *escape = NULL;
-    unsigned open = 0;
     for (const ft_branch *branch = s->branches; branch; branch = branch->next) {
-        ft_condition condition = {0};
-        const char *full;
+        const fm_guard *condition = NULL, *full;
         fm_outcome outcome;
         fm_ft_restore(assigned);
-        if (open) {
-            if (!fm_ft_write(walker, &walker->out, "%*s} else {\n",
-                             (int)(2 * (walker->blocks - 1 < 20 ? walker->blocks - 1 : 20)), ""))
-                return false;
-        }
+        if (innermost) f->list = &innermost->otherwise;
         if (branch->condition && fm_ft_assumed_if(walker, branch->place.line, &outcome)) {
             bool taken;
             if (!assumed_branch(walker, branch, outcome, &taken) ||
@@ -170,22 +171,17 @@ static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned
             if (taken) break;
             continue;
         }
-        if (branch->condition) {
-            if (!fm_ft_condition(walker, branch->condition, &condition) ||
-                !full_condition(walker, &before, condition.text, &full) ||
-                !fm_ft_begin_if(walker, condition.text, &branch->place))
-                return false;
-            open++;
-        } else if (!full_condition(walker, &before, NULL, &full)) {
+        if (branch->condition && !(condition = fm_ft_condition(walker, branch->condition))) return false;
+        if (!full_condition(walker, &before, condition, &full) ||
+            (condition && !(innermost = fm_ft_begin_if(walker, condition, &branch->place))))
             return false;
-        }
-        size_t before_body = walker->out.size;
+        fm_front_node **before_body = f->list->end;
         if (!fm_ft_walk(walker, branch->body, NULL) || !branch_escape(walker, full, &escape)) return false;
-        any |= walker->out.size > before_body;
+        any |= f->list->end != before_body;
     }
-    while (open-- > 0)
-        if (!fm_ft_close(walker)) return false;
-    if (!any) walker->out.size = start; /* nothing but cycle or return */
+    f->list = outside;
+    walker->blocks = blocks;
+    if (!any) fm_front_list_cut(outside, start); /* nothing but cycle or return */
     walker->escape = escape;
     return true;
 }
@@ -193,11 +189,9 @@ static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned
 static bool if_statement(ft_walker *walker, const ft_statement *s)
 {
     if (s == walker->exit) {
-        ft_condition condition;
         if (walker->exit_first) return true;
-        if (!fm_ft_condition(walker, s->branches->condition, &condition)) return false;
-        walker->escape = condition.text;
-        return true;
+        walker->escape = fm_ft_condition(walker, s->branches->condition);
+        return walker->escape != NULL;
     }
     ft_assigned assigned = {0};
     bool done = true;
@@ -272,8 +266,8 @@ static bool cycle(ft_walker *walker, const ft_statement *s)
     if (s->name && (!walker->loops->construct || strcmp(walker->loops->construct, s->name) != 0))
         return fm_ft_refuse(walker->context, &s->place,
                             "cycle of a loop that is not the innermost one is not followed");
-    walker->escape = "true";
-    return true;
+    walker->escape = fm_guard_constant(&walker->front, true);
+    return walker->escape != NULL;
 }
 
 static bool leave(ft_walker *walker, const ft_statement *s)
@@ -284,8 +278,8 @@ static bool leave(ft_walker *walker, const ft_statement *s)
                             "%s inside a loop: how often the loop runs is not known", what);
     if (s->kind == FT_S_STOP && walker->depth)
         return fm_ft_refuse(walker->context, &s->place, "stop in a procedure that is called");
-    walker->escape = "true";
-    return true;
+    walker->escape = fm_guard_constant(&walker->front, true);
+    return walker->escape != NULL;
 }
 
 bool fm_ft_statement(ft_walker *walker, const ft_statement *s)
