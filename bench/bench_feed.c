@@ -26,7 +26,7 @@
 #define _GNU_SOURCE
 #include "contender.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 #include "base/rounds.h"
 #include "engine/gpu/gpu.h"
 #include "trace/supply.h"
@@ -146,14 +146,14 @@ static void fetch_all(feeding *feed, unsigned number)
             fill.memory[i] = (uint64_t *)feed->pinned + (fill.first + i) * (size_t)PIECE;
     if (feed->until >= COPY) begin_piece(&fill);
     for (;;) {
-        fm_stretch stretch;
+        fm_trace_range range;
         fm_batch batch;
         pthread_mutex_lock(&feed->claiming);
-        const bool claimed = feed->supply.claim(feed->supply.context, PIECE, &stretch);
+        const bool claimed = feed->supply.claim(feed->supply.context, PIECE, &range);
         pthread_mutex_unlock(&feed->claiming);
         if (!claimed) break;
         while (feed->until > CLAIM) {
-            check(feed->supply.fetch(feed->supply.context, number, &stretch, &batch, &error), &error);
+            check(feed->supply.fetch(feed->supply.context, number, &range, &batch, &error), &error);
             if (batch.count == 0) break;
             references += batch.count;
             if (feed->until < CUT) continue;

@@ -2,7 +2,7 @@
 """The programs of bench_predict.py, their inputs, and the profiles of their runs.
 
 Each program has three sizes for the table that is next to the paper's, and two further ones for the calibration. The
-rule for the expected overlap (src/model/expect.c) was made with the programs of TUNED in view, never with those of UNTUNED.
+rule for the expected overlap (src/model/predict.c) was made with the programs of TUNED in view, never with those of UNTUNED.
 """
 import os
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What make install puts where: program, library (static and shared), public headers, pkg-config file, CMake package,
-# man pages (where scdoc is there to make them), bash completion.
+# man pages (where scdoc is there to make them), completions of bash, zsh and fish.
 install(TARGETS fathom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS fathom_static fathom_shared EXPORT fathomTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -22,7 +22,32 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/fathomConfigVersion.cmake C
 install(EXPORT fathomTargets NAMESPACE fathom:: DESTINATION ${FATHOM_PACKAGE})
 install(FILES cmake/fathomConfig.cmake ${CMAKE_BINARY_DIR}/fathomConfigVersion.cmake DESTINATION ${FATHOM_PACKAGE})
 
-install(FILES completions/fathom.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME fathom)
+# Completions and the manual's OPTIONS are made of the program's own table.
+set(FATHOM_OPTIONS ${CMAKE_BINARY_DIR}/completions/options)
+add_custom_command(
+  OUTPUT ${FATHOM_OPTIONS}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completions ${CMAKE_BINARY_DIR}/man
+  COMMAND sh -c "'$<TARGET_FILE:fathom>' help options > '${FATHOM_OPTIONS}'"
+  DEPENDS fathom
+  COMMENT "table of options"
+  VERBATIM)
+set(FATHOM_COMPLETIONS)
+foreach(shell bash zsh fish)
+  set(made ${CMAKE_BINARY_DIR}/completions/fathom.${shell})
+  add_custom_command(
+    OUTPUT ${made}
+    COMMAND sh -c "awk -f '${CMAKE_SOURCE_DIR}/completions/${shell}.awk' '${FATHOM_OPTIONS}' > '${made}'"
+    DEPENDS ${FATHOM_OPTIONS} completions/${shell}.awk
+    COMMENT "completion of ${shell}"
+    VERBATIM)
+  list(APPEND FATHOM_COMPLETIONS ${made})
+endforeach()
+add_custom_target(completions ALL DEPENDS ${FATHOM_COMPLETIONS})
+install(FILES ${CMAKE_BINARY_DIR}/completions/fathom.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME fathom)
+install(FILES ${CMAKE_BINARY_DIR}/completions/fathom.zsh
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _fathom)
+install(FILES ${CMAKE_BINARY_DIR}/completions/fathom.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 find_program(SCDOC scdoc)
 file(GLOB FATHOM_MAN_SOURCES CONFIGURE_DEPENDS man/*.scd)
@@ -33,9 +58,9 @@ if(SCDOC)
     set(made ${CMAKE_BINARY_DIR}/man/${page})
     add_custom_command(
       OUTPUT ${made}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
-      COMMAND sh -c "'${SCDOC}' < '${source}' > '${made}'"
-      DEPENDS ${source}
+      COMMAND sh "${CMAKE_SOURCE_DIR}/scripts/manual-page.sh" "${source}" "${FATHOM_OPTIONS}" "${made}.scd"
+      COMMAND sh -c "'${SCDOC}' < '${made}.scd' > '${made}'"
+      DEPENDS ${source} ${FATHOM_OPTIONS} man/options.txt scripts/manual-page.sh
       COMMENT "man page ${page}"
       VERBATIM)
     list(APPEND man_pages ${made})

@@ -153,7 +153,19 @@ COMMANDS = (
        "fathom analyze small.u64 --engine parda --bound 300 --threads 3 --json p.json"]
     + ["fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --size 32K,1M",
        "fathom analyze zipf.u64 --json a.json --quiet && fathom analyze uniform.fathom --json b.json --quiet && fathom compare a.json b.json",
-       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html && rm page.html",
+       "fathom analyze prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze prog.fathom --granularity 8,64 --json a.json --quiet && fathom report a.json --size 4K,32K,1M -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom analyze zipf.u64 --engine shards --rate 0.1 --json a.json --quiet && fathom report a.json --size 1K,10K -o page.html",
+       "fathom analyze zipf.u64 --json a.json --quiet && fathom mrc a.json --csv c.csv --json m.json",
+       "fathom phases prog.fathom --json a.json --quiet && fathom report a.json -o page.html",
+       "fathom sample --simulate prog.fathom --period 100 --json a.json --quiet; fathom report a.json -o page.html; fathom mrc a.json --size 32K"]
+    + [f"fathom analyze prog.fathom --by {by} {options} >text.txt" for by in ("line", "function", "object")
+       for options in ("", "--pairs --top 3 --size 4K,32K,1M", "--bound 300 --histogram")]
+    + [f"fathom analyze prog.fathom {options} --json a.json --quiet && fathom analyze prog2.fathom {options} --json b.json --quiet && "
+       f"fathom diff a.json b.json {show}" for options in ("", "--bound 500")
+       for show in ("--report page.html", "--by function --json d.json --markdown text.md", "--by object --size 4K,32K,1M --fail-if 'misses@4K > +0'")]
+    + [
        "fathom analyze prog.fathom --json a.json --quiet && fathom analyze prog2.fathom --json b.json --quiet && "
        "fathom train -o m.json a.json b.json && fathom predict m.json --data-size 100000 --json p.json",
        "fathom phases prog.fathom --json p.json", "fathom phases zipf.u64", "fathom check prog.fathom", "fathom check cut.fathom"]
@@ -162,7 +174,8 @@ COMMANDS = (
        for collector, program in (("valgrind", "./plain 300"), ("compiler", "./built 3000"))
        for options in ("", "--no-sites", "--threads 3", "--call-paths", "--granularity 8,64", "--function touch --no-stack",
                        "--engine tree --no-sites", "--bound 100", "--threads-private", "--size 4K,32K", "--time --no-sites")]
-    + ["setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
+    + ["setarch -R fathom run --collector valgrind --call-paths --callgrind c.out --csv pairs.csv --size 4K,32K,1M -o /dev/null -- ./plain 300",
+       "setarch -R fathom run --follow-children --json p.json -o /dev/null -- sh -c './plain 10; exit 3'",
        "setarch -R fathom record -o r.fathom -- ./plain 100 && fathom check r.fathom && rm r.fathom",
        "setarch -R fathom record -o r.u64 -- ./built 100",
        "setarch -R fathom run --follow-children --call-paths --json p.json -o /dev/null -- ./family 500",
@@ -253,17 +266,21 @@ def without_moment(value):
 def plain_text(text, directory):
     text = text.replace(directory, "DIR")
     text = re.sub(r"(?m)^process .*$", "process N", text)
+    text = re.sub(r"(?m)^pid: \d+$", "pid: N", text)
     text = re.sub(r"process \d+", "process N", text)
     text = re.sub(r"after \d[\d.]* s", "after T s", text)
     text = re.sub(r"\d[\d.,]* (M |G |k )?references/s", "N references/s", text)
     return re.sub(r"\d+\.\d+ m?s\b", "T s", text)
 
 
+PAGE = ".page.html"  # what it draws may be more or less; what both draw is the same
+
+
 def differences(old, new, path=""):
     if type(old) is not type(new):
         return [f"{path}: {old!r} and {new!r}"]
     if isinstance(old, dict):
-        found = [f"{path}.{key}: only in one" for key in old.keys() ^ new.keys()]
+        found = [f"{path}.{key}: only in one" for key in old.keys() ^ new.keys() if not path.startswith(PAGE)]
         for key in old.keys() & new.keys():
             found += differences(old[key], new[key], f"{path}.{key}")
         return found
@@ -272,6 +289,12 @@ def differences(old, new, path=""):
             return [f"{path}: {len(old)} and {len(new)} entries"]
         return [line for i, pair in enumerate(zip(old, new)) for line in differences(*pair, f"{path}[{i}]")]
     return [] if old == new else [f"{path}: {old!r} and {new!r}"]
+
+
+def page_data(page):
+    """What a page draws: its data, not its script."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    return without_moment(json.loads(found.group(1))) if found else {}
 
 
 def run(command, fathom, directory):
@@ -289,7 +312,9 @@ def run(command, fathom, directory):
         os.unlink(path)
         if name.endswith(".json"):
             content = without_moment(json.loads(content.decode(errors="replace").replace(directory, "DIR")))
-        elif name.endswith(".txt") and name.startswith("text"):
+        elif name.endswith(".html"):
+            content = page_data(content.decode(errors="replace").replace(directory, "DIR"))
+        elif name == "c.out" or (name.endswith(".txt") and name.startswith("text")):
             content = plain_text(content.decode(errors="replace"), directory)
         left[name] = content
     return left

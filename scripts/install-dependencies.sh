@@ -48,6 +48,8 @@ test file:/usr/lib/python3/dist-packages/fparser python3-fparser
 test command:clang clang
 test command:qemu-x86_64 qemu-user
 test command:sqlite3 sqlite3
+test command:zsh zsh
+test command:fish fish
 test module:ompi-c libopenmpi-dev
 test command:mpirun.openmpi openmpi-bin
 test module:mpich libmpich-dev

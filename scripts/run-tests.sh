@@ -74,7 +74,7 @@ threaded() {
     grep -lE 'read_ahead|pthread_create' tests/unit/test_*.c | grep -vE 'allocation_failure|trace_parts|test_symbols' | xargs basename -s .c
 }
 # Several threads, ranks, and engines with threads of their own.
-threaded_oracles="test_oracle_parallel test_oracle_parallel_order test_oracle_parallel_tags test_oracle_team test_oracle_team_parda test_oracle_parda test_oracle_gpu test_oracle_hp_rda"
+threaded_oracles="test_oracle_parallel test_oracle_parallel_drawn test_oracle_team test_oracle_team_parda test_oracle_parda test_oracle_gpu test_oracle_hp_rda"
 
 # Unit tests of the ordinary build. Where those under AddressSanitizer run too, only those that do less there (fewer
 # places, shorter traces), that test vector code or code that is written at run time: the others do the same in both.
@@ -203,6 +203,7 @@ wanted install && add install/abi tests/install/abi-test.py
 wanted install && add install/null-handles tests/install/null-handles.py
 wanted docs && add docs tests/docs/run-docs-test.sh
 wanted docs && add docs/commands tests/docs/commands_test.py
+wanted docs && add docs/options tests/docs/options_test.py
 wanted docs && add docs/headers tests/docs/header-examples.py
 if wanted unit; then
     for name in $(units); do

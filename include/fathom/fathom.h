@@ -8,7 +8,8 @@
  * fully associative LRU cache of C blocks hits exactly the references whose distance is below C. So
  * one histogram of distances answers "what would hit?" for every cache size at once.
  *
- * The library follows the data, in one direction:
+ * What a user asks for, in one piece, is a *job* (job.h): a source, an analysis, results. It is put together
+ * from what follows the data, in one direction:
  *
  *     collect.h    references out of running programs
  *     trace.h      references out of files and pipes        (generate.h: synthetic ones)
@@ -73,6 +74,7 @@
 #include <fathom/engines.h>
 #include <fathom/file_kind.h>
 #include <fathom/generate.h>
+#include <fathom/job.h>
 #include <fathom/machine.h>
 #include <fathom/model.h>
 #include <fathom/output.h>

@@ -1,21 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * card.cu - one graphics card behind the interface of src/engine/gpu/gpu_module.h: its memory, its streams,
- * and the order of what is done with a batch. The algorithms are in link.cu, split.cu, finish.cu and
- * stack.cu.
+ * and the order of what is done with a batch. The algorithms are in links.cu, partition.cu, split.cu,
+ * finish.cu and stack.cu.
  */
 #include "card.cuh"
-
-#include "cuda_error.cuh"
-#include "link.cuh"
-#include "split.cuh"
-#include "stack.cuh"
+#include "distances.cuh"
+#include "links.cuh"
 
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ==== errors ==== */
+
+fm_status cuda_fail(fm_error *error, fm_status status, const char *format, ...)
+{
+    if (!error) return status;
+    memset(error, 0, sizeof *error);
+    error->status = status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->reason, sizeof error->reason, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+fm_status cuda_fail_call(fm_error *error, cudaError_t code, const char *doing)
+{
+    (void)cudaGetLastError(); /* it was heard */
+    switch (code) {
+    case cudaErrorMemoryAllocation:
+        return cuda_fail(error, FM_E_NOMEM, "the graphics card's memory is too small: %s", doing);
+    case cudaErrorInsufficientDriver:
+        return cuda_fail(error, FM_E_UNSUPPORTED,
+                         "no usable NVIDIA driver: it is absent, or older than CUDA %d.%d needs",
+                         CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    case cudaErrorNoDevice:
+        return cuda_fail(error, FM_E_UNSUPPORTED, "there is no NVIDIA graphics card that CUDA can use");
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+        return cuda_fail(error, FM_E_UNSUPPORTED, "the CUDA module was not built for this graphics card");
+    default:
+        return cuda_fail(error, FM_E_IO, "CUDA: %s: %s", doing, cudaGetErrorString(code));
+    }
+}
 
 using namespace fathom;
 
@@ -334,7 +366,7 @@ static fm_status renew_stack(fm_gpu_card *card, const Sequence &sequence, fm_gpu
 
 /* What is asked for one by one goes through `pair`, eight bytes per position. */
 static fm_status card_deliver(fm_gpu_card *card, const Sequence &sequence, fm_gpu_batch *batch,
-                         const uint32_t *distance_of_next, void *pair, fm_error *error)
+                              const uint32_t *distance_of_next, void *pair, fm_error *error)
 {
     const cudaStream_t stream = card->counting;
     const Layout &layout = card->layout;

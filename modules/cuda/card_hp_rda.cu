@@ -4,9 +4,8 @@
  * (src/engine/hp_rda/hp_rda.h). The steps are those that CPU threads do too
  * (src/engine/hp_rda/hp_rda_steps.h); nothing here is tuned beyond the paper.
  */
-#include "block_histogram.cuh"
 #include "card.cuh"
-#include "cuda_error.cuh"
+#include "thread_blocks.cuh"
 
 #include <algorithm>
 #include <cuda/atomic>
@@ -43,7 +42,7 @@ namespace
 {
 
 constexpr int THREADS = 256;
-constexpr unsigned SWEEP_BLOCKS = 132 * 8;
+constexpr unsigned HP_SWEEP_BLOCKS = 132 * 8;
 
 __global__ void __launch_bounds__(FM_HP_RDA_THREADS) analyze_threads(const __grid_constant__ hp_work work)
 {
@@ -122,7 +121,7 @@ __global__ void __launch_bounds__(THREADS)
 template <fm_bins BINS> void count_all(const hp_work &work, Count *counts, Count *total)
 {
     count_local<BINS><<<work.blocks, THREADS>>>(work, counts, total);
-    count_top<BINS><<<SWEEP_BLOCKS, THREADS>>>(work, counts, total);
+    count_top<BINS><<<HP_SWEEP_BLOCKS, THREADS>>>(work, counts, total);
 }
 
 /* Bytes of the card, handed out from the front. */
@@ -229,7 +228,7 @@ static fm_status run_steps(fm_gpu_hp_rda *state, Trace &trace, fm_error *error)
     FM_TRY(check_pools(work, error));
     CUDA_TRY(cudaEventRecord(state->marks[FM_HP_RDA_MERGE_BLOCKS]), "hp-rda");
     sum_blocks<<<1, 1>>>(work);
-    merge_blocks<<<SWEEP_BLOCKS, THREADS>>>(work, trace.uses);
+    merge_blocks<<<HP_SWEEP_BLOCKS, THREADS>>>(work, trace.uses);
     CUDA_TRY(cudaGetLastError(), "hp-rda: merging blocks");
     CUDA_TRY(cudaEventRecord(state->marks[FM_HP_RDA_ADJUST]), "hp-rda");
     switch (state->shape.bins) {

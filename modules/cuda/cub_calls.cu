@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cub_calls.cu - see cub_calls.cuh. */
-#include "cub_calls.cuh"
-
-#include "keys.cuh"
+/* cub_calls.cu - what CUB is called for (card.cuh). */
+#include "card.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>

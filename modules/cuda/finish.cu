@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * finish.cu - the last 13 bits of a split, within a thread block: 5 by the block, 3 by each warp, 5 within a
- * row of 32 lanes; then the distances are known, and counted. See split.cuh.
+ * row of 32 lanes; then the distances are known, and counted. See distances.cuh.
  *
  * Parts keep their places here too: of 8192 positions of shared memory, 256 are a warp's, 32 are a row's. An
  * element ends up in the row of the positions around the one it is linked to, so that a row also knows which
  * of its 32 positions are linked to: one word of a bitmap.
  */
-#include "finish_part.cuh"
-#include "keys.cuh"
-#include "split.cuh"
-#include "warp_rank.cuh"
+#include "card.cuh"
+#include "distances.cuh"
+#include "thread_blocks.cuh"
 
 #include <algorithm>
 

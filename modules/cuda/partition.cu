@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.cu - see partition.cuh. */
-#include "partition.cuh"
+/* partition.cu - references into buckets by digits of their keys (links.cuh). */
+#include "links.cuh"
 
-#include "cub_calls.cuh"
-#include "segment_links.cuh"
-#include "warp_rank.cuh"
+#include "card.cuh"
+#include "thread_blocks.cuh"
 
 namespace fathom
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.cu - the passes over the card's memory; see split.cuh. finish.cu does the last bits. */
-#include "cub_calls.cuh"
-#include "finish_part.cuh"
-#include "keys.cuh"
-#include "split.cuh"
-#include "warp_rank.cuh"
+/* split.cu - the passes over the card's memory; see distances.cuh. finish.cu does the last bits. */
+#include "card.cuh"
+#include "distances.cuh"
+#include "thread_blocks.cuh"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
  * Only the thread that opened it calls MPI. What MPI itself cannot do ends the job, by its own doing: the
  * default error handler aborts.
  */
-#include "cluster/mpi_module.h"
+#include "cluster/transport.h"
 
 #include <mpi.h>
 #include <stdlib.h>

@@ -11,20 +11,8 @@
 
 /* ---- one run through the engine ---- */
 
-fm_engine_results fm_analyzer_results(fm_analyzer *self)
-{
-    return (fm_engine_results){.distances = &self->distances,
-                               .times = self->with_times ? &self->times : NULL,
-                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
-                               .each_distance = self->run_distances,
-                               .each_time = self->with_times ? self->run_times : NULL,
-                               .each_use = self->attributing ? self->attributing->uses : NULL,
-                               .sink = self->sink ? fm_analyzer_tell : NULL,
-                               .sink_context = self,
-                               .distances_only = self->options.distances_only};
-}
-
-fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
+/* Single distances to the sink, but those that it has heard. context: the analyzer. */
+static fm_status tell_sink(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
                            fm_error *error)
 {
     fm_analyzer *self = context;
@@ -36,6 +24,19 @@ fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t
                                         count - heard, error);
     if (status) self->sink_refused = true;
     return status;
+}
+
+fm_engine_results fm_analyzer_results(fm_analyzer *self)
+{
+    return (fm_engine_results){.distances = &self->distances,
+                               .times = self->with_times ? &self->times : NULL,
+                               .pairs = self->attributing ? &self->attributing->pairs : NULL,
+                               .each_distance = self->run_distances,
+                               .each_time = self->with_times ? self->run_times : NULL,
+                               .each_use = self->attributing ? self->attributing->uses : NULL,
+                               .sink = self->sink ? tell_sink : NULL,
+                               .sink_context = self,
+                               .distances_only = self->options.distances_only};
 }
 
 static bool in_order(const fm_analyzer *self)
@@ -82,7 +83,7 @@ static fm_status feed_ordered(fm_analyzer *self, const fm_references *run, size_
     /* What the engine took counts, whether it could go on or not. */
     fm_error *note = fed == FM_OK ? error : NULL;
     fm_status status = FM_OK;
-    if (self->sink) status = fm_analyzer_tell(self, run->blocks, self->run_distances, *done, note);
+    if (self->sink) status = tell_sink(self, run->blocks, self->run_distances, *done, note);
     if (status == FM_OK)
         status = fm_exact_tally_each(self->kernels, &self->distances, self->run_distances, *done, note);
     if (status == FM_OK && attributing) attribute_run(self, self->run_distances, run->now, *done);
@@ -117,15 +118,15 @@ static fm_status count_blocks(fm_analyzer *self, const fm_references *all, size_
 /* The reference of the batch that a block in the buffer belongs to. */
 static uint32_t reference_of(const fm_attributing *attributing, uint32_t block)
 {
-    size_t low = 0, high = attributing->stretch_count;
+    size_t low = 0, high = attributing->range_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (attributing->stretches[middle].at <= block)
+        if (attributing->buffer_ranges[middle].at <= block)
             low = middle;
         else
             high = middle;
     }
-    return attributing->stretches[low].reference + (block - attributing->stretches[low].at);
+    return attributing->buffer_ranges[low].reference + (block - attributing->buffer_ranges[low].at);
 }
 
 /* Pending blocks [from, from + count). */
@@ -162,7 +163,7 @@ static fm_status drain_pending(fm_analyzer *self, size_t count, fm_error *error)
     if (!self->attributing) return FM_OK;
     uint32_t *tags = self->attributing->tags;
     memmove(tags, tags + count, self->pending * sizeof *tags);
-    self->attributing->stretch_count = 0; /* where it matters, nothing is left */
+    self->attributing->range_count = 0; /* where it matters, nothing is left */
     return FM_OK;
 }
 
@@ -226,10 +227,10 @@ static fm_status put_tags(fm_analyzer *self, const fm_block_cutter *cutter, size
         all = self->kernels->copy_tags(batch->tag + from, count, tags);
     else
         for (size_t i = 0; i < count; i++) tags[i] = all = batch->tag[from];
-    const size_t stretches = !late_wanted(self) || count == 0 ? 0 : cutter->is_long ? count : 1;
-    for (size_t i = 0; i < stretches; i++)
-        attributing->stretches[attributing->stretch_count++] =
-            (fm_buffer_stretch){.at = (uint32_t)(self->pending + i), .reference = (uint32_t)from};
+    const size_t ranges = !late_wanted(self) || count == 0 ? 0 : cutter->is_long ? count : 1;
+    for (size_t i = 0; i < ranges; i++)
+        attributing->buffer_ranges[attributing->range_count++] =
+            (fm_buffer_range){.at = (uint32_t)(self->pending + i), .reference = (uint32_t)from};
     return all <= FM_TAG_MAX ? FM_OK : fm_check_tags(batch, from, cutter->is_long ? 1 : count, error);
 }
 

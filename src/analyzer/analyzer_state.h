@@ -1,16 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyzer_state.h - what the files of the analyzer share: analyzer.c, analyzer_feed.c, analyzer_prepare.c,
- * analyzer_digest.c, analyzer_prepared.c and analyzer_draw.c. */
-#ifndef FATHOM_ANALYZER_STATE_H
-#define FATHOM_ANALYZER_STATE_H
+/*
+ * analyzer_state.h - what the files of the analyzer share: analyzer.c, analyzer_feed.c, analyzer_prepare.c,
+ * analyze.c and pipeline.c.
+ */
+#ifndef FATHOM_ANALYZER_ANALYZER_STATE_H
+#define FATHOM_ANALYZER_ANALYZER_STATE_H
 
 #include "analyzer/block_cutter.h"
-#include "analyzer/block_tags.h"
-#include "analyzer/prepared.h"
 #include "engine/engine.h"
+#include "engine/engine_tables.h"
 #include "engine/exact/exact_kernels.h"
 
+#include <fathom/analyzer.h>
 #include <pthread.h>
+
+/*
+ * ==== prepared batches ====
+ *
+ * What other threads may do to a batch before its analyzer is fed.
+ */
+
+/*
+ * What is done to a batch first needs no engine, and another thread may do it while the analyzer is busy:
+ * accesses are cut into blocks, and references that repeat the block before them, at distance 0, are counted
+ * and left out. Analyzers with the same granularity prepare alike. Those that need every single reference
+ * (for single distances, time distances, estimates; with attribution also under max_memory, or where every
+ * reference is late) cannot. One with attribution counts the pairs of what it leaves out: what it prepared is
+ * for itself, and for others without attribution.
+ *
+ * Where the analyzer is the slower of the two threads, the other may also digest what it prepared: most
+ * references are to blocks that were touched shortly before, and their distances follow from some thousand
+ * references alone. They are counted, and what is left is for this analyzer only. Results do not depend on
+ * it.
+ *
+ * Threads may prepare and digest while another one feeds: each under a number of its own. Batches are fed in
+ * the order of the trace, whoever prepared them.
+ */
+enum { FM_PREPARERS = 1024 };
+typedef struct fm_prepared {
+    /* Number of the thread that prepares it, below FM_PREPARERS; set by the caller. With attribution, number
+     * 0 needs some memory for every pair, the others have little each and one such memory together. */
+    unsigned preparer;
+    uint64_t *blocks;
+    size_t count, capacity;
+    uint64_t repeats;
+    uint64_t accesses; /* of the batch */
+    /* With attribution, for each block: the tags of the first and the last of its references in a row, and
+     * the number in the batch of the first. */
+    uint32_t *now, *leave, *reference;
+    size_t tag_capacity[3];
+    /* Digested: parts one after the other; of each, its blocks in the order of their first references, with
+     * their places in the order of their last ones. Late ones among those that were counted. */
+    const fm_analyzer *digested_by; /* NULL: not digested */
+    struct fm_prepared_part *parts;
+    size_t part_count, part_capacity;
+    uint64_t *place;
+    size_t place_capacity;
+    fm_late *late;
+    size_t late_count, late_capacity;
+} fm_prepared; /* all 0 before its first use, but for the preparer; may be used again */
+bool fm_analyzer_can_prepare(const fm_analyzer *analyzer);
+/* FM_E_LIMIT: the accesses touch so many blocks that they would take much memory; nothing was done, and the
+ * batch is to be fed as it is. */
+fm_status fm_analyzer_prepare(fm_analyzer *analyzer, const fm_batch *batch, fm_prepared *prepared,
+                              fm_error *error);
+/* Without a bound or max_memory, by the engine "exact". */
+bool fm_analyzer_can_digest(const fm_analyzer *analyzer);
+fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_error *error);
+fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *prepared, fm_error *error);
+void fm_prepared_free(fm_prepared *prepared);
+
+/*
+ * ==== tags of blocks ====
+ *
+ * The tag of every block's last use, for engines that keep none themselves. A block table with
+ * tags for positions: 27 to 40 bytes a block. Blocks are never dropped, also under a bound.
+ */
+
+typedef struct fm_block_tags {
+    fm_block_table table;
+    uint64_t max_memory, memory_peak;
+} fm_block_tags;
+
+/* max_memory: bytes; 0: no limit. */
+fm_status fm_block_tags_create(fm_block_tags *tags, uint64_t seed, uint64_t max_memory, fm_error *error);
+void fm_block_tags_clear(fm_block_tags *tags); /* frees; safe on a zeroed struct */
+uint64_t fm_block_tags_memory(const fm_block_tags *tags);
+
+/* Room for so many new blocks. Fails without changing anything. */
+fm_status fm_block_tags_reserve(fm_block_tags *tags, size_t more, fm_error *error);
+/* Returns the tag of the last use, 0 for a new block; from now on it is `tag`. There is room. */
+uint32_t fm_block_tags_exchange(fm_block_tags *tags, uint64_t block, uint32_t tag);
+
+/* ==== analyzer ==== */
 
 enum {
     FM_FEED_MOST = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
@@ -18,11 +100,11 @@ enum {
     FM_LATE_BATCH = 65536, /* references after which late ones are reported at the latest */
 };
 
-/* From block `at` of the buffer on, up to the next stretch: blocks of consecutive references. */
-typedef struct fm_buffer_stretch {
+/* From block `at` of the buffer on, up to the next range: blocks of consecutive references. */
+typedef struct fm_buffer_range {
     uint32_t at;
     uint32_t reference; /* of the batch: of block `at` */
-} fm_buffer_stretch;
+} fm_buffer_range;
 
 /* What only attribution needs. */
 typedef struct fm_attributing {
@@ -37,8 +119,8 @@ typedef struct fm_attributing {
     pthread_mutex_t poured_lock;
     fm_pair_table poured;
     /* Which references the blocks in the buffer belong to; only where late ones are wanted. */
-    size_t stretch_count;
-    fm_buffer_stretch stretches[FM_FEED_ROOM];
+    size_t range_count;
+    fm_buffer_range buffer_ranges[FM_FEED_ROOM];
 } fm_attributing;
 
 /* A part of what was prepared and given to be digested. */
@@ -90,22 +172,12 @@ struct fm_analyzer {
 
 /* Where an engine's results go. */
 fm_engine_results fm_analyzer_results(fm_analyzer *self);
-/* Single distances to the sink, but those that it has heard. context: the analyzer. */
-fm_status fm_analyzer_tell(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                           fm_error *error);
 /* Gives all that is pending to the engine. */
 fm_status fm_analyzer_drain(fm_analyzer *analyzer, fm_error *error);
 /* And counts all that the engine has taken. */
 fm_status fm_analyzer_flush(fm_analyzer *analyzer, fm_error *error);
-/* The preparer with that number, made if there is none. */
-fm_status fm_analyzer_preparer(fm_analyzer *analyzer, unsigned number, fm_preparer **preparer,
-                               fm_error *error);
 void fm_preparer_destroy(fm_preparer *preparer, const fm_engine_ops *ops); /* NULL is fine */
 uint64_t fm_preparer_memory(const fm_preparer *preparer, const fm_engine_ops *ops);
-/* With attribution: makes its counters ready; and pours them together with those of others where there are
- * many, so that there are not as many copies of all pairs as there are preparers. */
-fm_status fm_preparer_start_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
-fm_status fm_preparer_pour_pairs(fm_analyzer *analyzer, fm_preparer *preparer, fm_error *error);
 /* What preparers have counted joins the rest; they must be at rest. */
 fm_status fm_analyzer_join(fm_analyzer *analyzer, fm_error *error);
 /* As it was when it was created, with its sink. Not where somebody hears of late references. */

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_cutter.c - see block_cutter.h. */
+/* block_cutter.c - accesses to the blocks that they touch (block_cutter.h), for what is fed and for callers;
+ * and the tag of every block. */
 #include "analyzer/block_cutter.h"
+#include "analyzer/analyzer_state.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 #include <fathom/analyzer.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The tag of an access and what goes with it, for every block of it. */
 static void put_tags(fm_block_cutter *cutter, size_t count)
@@ -129,4 +136,118 @@ uint64_t fm_batch_references(const fm_batch *batch, uint64_t granularity)
     for (size_t i = 0; batch->size && i < batch->count; i++)
         count += fm_last_block(batch->address[i], batch->size[i], shift) - (batch->address[i] >> shift);
     return count;
+}
+
+/* ==== tags of blocks ==== */
+
+fm_status fm_block_tags_create(fm_block_tags *tags, uint64_t seed, uint64_t max_memory, fm_error *error)
+{
+    memset(tags, 0, sizeof *tags);
+    tags->max_memory = max_memory;
+    fm_status status = fm_block_table_create(&tags->table, seed, false, error);
+    if (status == FM_OK) tags->memory_peak = fm_block_table_memory(&tags->table);
+    return status;
+}
+
+void fm_block_tags_clear(fm_block_tags *tags)
+{
+    fm_block_table_clear(&tags->table);
+}
+
+uint64_t fm_block_tags_memory(const fm_block_tags *tags)
+{
+    return tags->table.buckets ? fm_block_table_memory(&tags->table) : 0;
+}
+
+fm_status fm_block_tags_reserve(fm_block_tags *tags, size_t more, fm_error *error)
+{
+    if (fm_block_table_has_room(&tags->table, more)) return FM_OK;
+    uint64_t bytes = fm_block_table_memory_grown(&tags->table, more);
+    if (tags->max_memory && bytes > tags->max_memory)
+        return fm_fail(error, FM_E_LIMIT, NULL,
+                       "the share of the memory limit for tags of blocks, %" PRIu64
+                       " bytes, cannot be kept: there are %" PRIu64 " blocks and %" PRIu64
+                       " bytes are needed to go on",
+                       tags->max_memory, tags->table.used, bytes);
+    fm_status status = fm_block_table_grow(&tags->table, more, error);
+    if (status == FM_OK && bytes > tags->memory_peak) tags->memory_peak = bytes;
+    return status;
+}
+
+uint32_t fm_block_tags_exchange(fm_block_tags *tags, uint64_t block, uint32_t tag)
+{
+    /* 0 would be a free slot. */
+    uint64_t old =
+        fm_block_table_exchange(&tags->table, fm_block_home(&tags->table, block), block, (uint64_t)tag + 1);
+    return old ? (uint32_t)(old - 1) : 0;
+}
+
+/*
+ * ==== block stream ====
+ *
+ * The blocks that accesses touch, with their tags, for whoever wants to see them.
+ */
+
+enum { ROOM = 4096 };
+
+struct fm_block_stream {
+    const fm_exact_kernels *kernels;
+    unsigned shift;
+    fm_access_budget budget;
+    uint64_t blocks[ROOM + FM_CUT_ROOM];
+    uint32_t tags[ROOM];
+};
+
+fm_status fm_block_stream_create(fm_block_stream **stream, uint64_t granularity, fm_error *error)
+{
+    *stream = NULL;
+    if (granularity == 0) granularity = 1;
+    if (granularity & (granularity - 1))
+        return fm_fail(error, FM_E_ARGUMENT, NULL, "the granularity must be a power of two, not %" PRIu64,
+                       granularity);
+    fm_block_stream *made = fm_calloc(1, sizeof *made);
+    if (!made) return fm_fail_memory(error, sizeof *made, "the blocks of accesses");
+    made->kernels = fm_exact_kernels_find(NULL);
+    made->shift = (unsigned)__builtin_ctzll(granularity);
+    *stream = made;
+    return FM_OK;
+}
+
+void fm_block_stream_destroy(fm_block_stream *stream)
+{
+    free(stream);
+}
+
+/* The tags of blocks that were just cut; NULL: there are none. */
+static const uint32_t *tags_of(fm_block_stream *stream, const fm_block_cutter *cutter, size_t count)
+{
+    const uint32_t *tags = cutter->batch->tag;
+    if (!tags) return NULL;
+    if (!cutter->is_long) return tags + cutter->access;
+    for (size_t i = 0; i < count; i++) stream->tags[i] = tags[cutter->access];
+    return stream->tags;
+}
+
+fm_status fm_block_stream_feed(fm_block_stream *stream, const fm_batch *batch, fm_block_taker take,
+                               void *context, fm_error *error)
+{
+    FM_REQUIRE(stream, error);
+    fm_block_cutter cutter = {.kernels = stream->kernels,
+                              .batch = batch,
+                              .shift = stream->shift,
+                              .end = batch->count,
+                              .budget = &stream->budget,
+                              .by_step = true};
+    fm_status status = batch->tag ? fm_check_tags(batch, 0, batch->count, error) : FM_OK;
+    while (status == FM_OK && fm_block_cutter_left(&cutter) > 0) {
+        size_t count;
+        const fm_status cut = fm_block_cutter_next(&cutter, stream->blocks, ROOM, &count, error);
+        fm_error ignored;
+        if (count > 0)
+            status = take(context, stream->blocks, tags_of(stream, &cutter, count), count,
+                          cut == FM_OK ? error : &ignored);
+        if (cut != FM_OK) status = cut;
+    }
+    stream->budget.accesses += batch->count;
+    return status;
 }

@@ -2,7 +2,7 @@
 /*
  * pipeline.c - see fathom/pipeline.h: the threads between a source of batches and its analyzers.
  *
- * A job is a batch, copied or prepared (prepared.h), and where it goes. Jobs live in a ring: the
+ * A job is a batch, copied or prepared (analyzer_state.h), and where it goes. Jobs live in a ring: the
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
  * caller retires them (late references are reported then: in the caller's thread). So the
  * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count.
@@ -10,11 +10,11 @@
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
  * which of them is the slowest depends on the program. So work goes where there is time for it: few jobs
  * under way are copied, and the one that feeds prepares them; more of them the caller prepares; and where
- * jobs queue up, it digests as well (prepared.h), before it would have to wait for room and a core be idle:
- * so the queue stays where it is, and neither of them sleeps. And there are many jobs, so that threads sleep
- * and are woken rarely: a scheduler that has three threads for two cores leaves one idle for a while each
- * time. Workers, for which there are cores to spare, digest all they can, so that the one thread that feeds
- * keeps up; it and the caller help them when they would have to wait.
+ * jobs queue up, it digests as well (analyzer_state.h), before it would have to wait for room and a core be
+ * idle: so the queue stays where it is, and neither of them sleeps. And there are many jobs, so that threads
+ * sleep and are woken rarely: a scheduler that has three threads for two cores leaves one idle for a while
+ * each time. Workers, for which there are cores to spare, digest all they can, so that the one thread that
+ * feeds keeps up; it and the caller help them when they would have to wait.
  *
  * Where there is one core for all of them, threads only take its cache and its time from each other: then the
  * caller feeds, batch by batch (in_caller).

@@ -41,7 +41,7 @@ static void call_one(fm_crew *crew)
 /* One job, if there is any. With the lock held, before and after. */
 static bool work_once(fm_crew *crew, unsigned worker)
 {
-    fm_job job = {.worker = worker};
+    fm_crew_job job = {.worker = worker};
     if (!crew->employer->claim(crew->context, &job)) return false;
     call_one(crew);
     pthread_mutex_unlock(&crew->lock);

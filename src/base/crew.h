@@ -14,19 +14,19 @@
 
 #include <fathom/status.h>
 
-typedef struct fm_job {
+typedef struct fm_crew_job {
     unsigned kind; /* the employer's */
     size_t task;
     unsigned worker; /* who asks: set before claim */
-} fm_job;
+} fm_crew_job;
 
 typedef struct fm_crew_work {
     /* With the lock held: false when there is nothing to do now. */
-    bool (*claim)(void *context, fm_job *job);
+    bool (*claim)(void *context, fm_crew_job *job);
     /* Without the lock; worker is below the size of the crew. */
-    void (*run)(void *context, fm_job job, unsigned worker);
+    void (*run)(void *context, fm_crew_job job, unsigned worker);
     /* With the lock held. Whoever waits in fm_crew_help looks again after it. */
-    void (*complete)(void *context, fm_job job);
+    void (*complete)(void *context, fm_crew_job job);
 } fm_crew_work;
 
 typedef struct fm_crew fm_crew;

@@ -16,22 +16,22 @@ struct fm_rounds {
     size_t tasks, begun, done;
 };
 
-static bool claim(void *context, fm_job *job)
+static bool claim(void *context, fm_crew_job *job)
 {
     fm_rounds *rounds = context;
     if (rounds->begun == rounds->tasks) return false;
-    *job = (fm_job){.task = rounds->begun++};
+    *job = (fm_crew_job){.task = rounds->begun++};
     return true;
 }
 
-static void run(void *context, fm_job job, unsigned worker)
+static void run(void *context, fm_crew_job job, unsigned worker)
 {
     (void)worker;
     const fm_rounds *rounds = context;
     rounds->task(rounds->context, job.task);
 }
 
-static void complete(void *context, fm_job job)
+static void complete(void *context, fm_crew_job job)
 {
     (void)job;
     ((fm_rounds *)context)->done++;

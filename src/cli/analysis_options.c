@@ -4,14 +4,10 @@
  * an analyzer. Says what is wrong before any work is done.
  */
 #include "analysis_options.h"
-#include "nearest.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What the program needs beside the analyzers: itself, the reader's buffers. */
-#define PROGRAM_MEMORY (UINT64_C(16) << 20)
 
 static int parse_granularities(const char *list, cli_analysis *analysis)
 {
@@ -48,19 +44,6 @@ uint64_t cli_analysis_least_granularity(const cli_analysis *analysis)
     for (size_t i = 1; i < analysis->count; i++)
         if (analysis->granularity[i] < least) least = analysis->granularity[i];
     return least;
-}
-
-void cli_analysis_note_bytes(const cli_analysis *analysis)
-{
-    enum { WORD = 8 };
-    for (size_t i = 0; i < analysis->count && !analysis->analyzer.elements; i++) {
-        if (analysis->granularity[i] >= WORD) continue;
-        cli_note("--granularity %" PRIu64 ": an access of %d bytes counts as %" PRIu64
-                 " references, one to each %s; element instead of %" PRIu64 " counts accesses as they are",
-                 analysis->granularity[i], WORD, WORD / analysis->granularity[i],
-                 analysis->granularity[i] == 1 ? "byte" : "block", analysis->granularity[i]);
-        return;
-    }
 }
 
 static int parse_bins(const char *name, fm_bins *bins)
@@ -145,27 +128,6 @@ static int check_engine_options(const cli_analysis_options *options)
                       meant ? "'?" : "");
 }
 
-static bool has_option(const char *engine, const char *name)
-{
-    const fm_engine_option *option;
-    for (size_t i = 0; (option = fm_engine_option_at(engine, i)); i++)
-        if (strcmp(option->name, name) == 0) return true;
-    return false;
-}
-
-void cli_analysis_place(fm_analyzer_options *analyzer, size_t number, bool alone, cli_joined *text)
-{
-    const char *given = analyzer->engine_options ? analyzer->engine_options : "";
-    const char *comma = given[0] ? "," : ""; /* the last mention of a name counts */
-    if (alone && has_option(analyzer->engine, "cards"))
-        snprintf(text->text, sizeof text->text, "cards=0%s%s", comma, given);
-    else if (has_option(analyzer->engine, "card"))
-        snprintf(text->text, sizeof text->text, "card=%zu%s%s", number, comma, given);
-    else
-        return;
-    analyzer->engine_options = text->text;
-}
-
 static int parse_blocks(const char *option, const char *text, uint64_t *value)
 {
     if (!text || (cli_parse_count(text, value) && *value > 0)) return -1;
@@ -207,40 +169,4 @@ int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analys
     if (options->engine_options.text[0]) analyzer->engine_options = options->engine_options.text;
     analyzer->time_distances = options->time;
     return -1;
-}
-
-/* As people write it: 32M. */
-static const char *count_text(uint64_t count, char *text, size_t size)
-{
-    static const char suffixes[] = "TGMK";
-    for (unsigned i = 0; i < 4; i++) {
-        const uint64_t unit = UINT64_C(1) << (40 - 10 * i);
-        if (count < unit || count % unit != 0) continue;
-        snprintf(text, size, "%" PRIu64 "%c", count / unit, suffixes[i]);
-        return text;
-    }
-    snprintf(text, size, "%" PRIu64, count);
-    return text;
-}
-
-int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64_t *share)
-{
-    *share = 0;
-    if (analysis->max_memory == 0) return -1;
-    char all[32], own[32], parts[64] = "";
-    count_text(analysis->max_memory, all, sizeof all);
-    count_text(PROGRAM_MEMORY, own, sizeof own);
-    if (count > 1) snprintf(parts, sizeof parts, ", and the rest is for %zu analyses", count);
-    cli_explain_limit("--max-memory %s, of which the program itself takes %s%s", all, own, parts);
-    if (analysis->max_memory > PROGRAM_MEMORY) *share = (analysis->max_memory - PROGRAM_MEMORY) / count;
-    if (*share > 0) return -1;
-    cli_complain("--max-memory %s cannot be kept: the program itself needs %s", all, own);
-    return CLI_FAILED;
-}
-
-fm_status cli_write_distances(void *output, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                              fm_error *error)
-{
-    (void)blocks;
-    return fm_output_write(output, distances, count * sizeof *distances, error);
 }

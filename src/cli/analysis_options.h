@@ -18,68 +18,20 @@ typedef struct cli_analysis_options {
 } cli_analysis_options;
 
 /* Older spellings of what --engine-option takes. */
-#define CLI_OLD_ENGINE_OPTION(a, name, argument)                                                             \
+#define CLI_OLD_ENGINE_OPTION(name, takes)                                                                   \
     {                                                                                                        \
-        name, 0, CLI_JOIN_NAMED, &(a)->engine_options, argument, NULL                                        \
+        name, CLI_OLD_PART, .argument = takes, .now = "engine-option"                                        \
     }
 
 #define CLI_ANALYSIS_OPTIONS(a)                                                                              \
-    {"granularity",                                                                                          \
-     'g',                                                                                                    \
-     CLI_STRING,                                                                                             \
-     &(a)->granularity,                                                                                      \
-     "BYTES",                                                                                                \
-     "block size, a power of two; several as 8,64,4096 in one pass\n"                                        \
-     "(default 64 for memory addresses, 1 for keys); element: an\n"                                          \
-     "access is one reference to its address, whatever its size"},                                           \
-        {"engine",                                                                                           \
-         'e',                                                                                                \
-         CLI_STRING,                                                                                         \
-         &(a)->engine,                                                                                       \
-         "NAME",                                                                                             \
-         "exact (default), tree (Olken's splay tree), list (Mattson's\n"                                     \
-         "stack), parda (PARDA's chunks, in parallel), approx (within a\n"                                   \
-         "guaranteed error), shards (samples with a confidence band),\n"                                     \
-         "aet (by a model from reuse times), gpu (exact, on an NVIDIA\n"                                     \
-         "graphics card), auto (gpu where it pays, otherwise exact),\n"                                      \
-         "hp-rda (approximate; a paper's), hp-rda-gpu (the same on a card)"},                                \
-        {"engine-option",                                                                                    \
-         0,                                                                                                  \
-         CLI_JOIN,                                                                                           \
-         &(a)->engine_options,                                                                               \
-         "NAME=VALUE",                                                                                       \
-         "an option of that engine alone, several separated by commas;\n"                                    \
-         "`fathom help engines` lists them"},                                                                \
-        {"bound",     0,        CLI_STRING,                                                                  \
-         &(a)->bound, "BLOCKS", "distances from here on are one class, `beyond`; memory is\nbounded by it"}, \
-        {"bins",                                                                                             \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(a)->bins,                                                                                         \
-         "NAME",                                                                                             \
-         "histogram resolution: loglinear (default; exact below 1024,\n"                                     \
-         "then 64 bins per power of two), log2, exact"},                                                     \
-        {"time", 0, CLI_FLAG, &(a)->time, NULL, "count time distances too"},                                 \
-        {"max-memory",                                                                                       \
-         0,                                                                                                  \
-         CLI_COUNT,                                                                                          \
-         &(a)->max_memory,                                                                                   \
-         "BYTES",                                                                                            \
-         "never use more; stop with a message when that cannot be kept\n(analyze without --engine: go on "   \
-         "with samples instead)"},                                                                           \
-        {"isa",                                                                                              \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(a)->isa,                                                                                          \
-         "NAME",                                                                                             \
-         "instruction set of the exact engine: avx512, avx2, portable\n"                                     \
-         "(default: the best this machine has)"},                                                            \
-        CLI_OLD_ENGINE_OPTION(a, "error", "SHARE"), CLI_OLD_ENGINE_OPTION(a, "abs-error", "BLOCKS"),         \
-        CLI_OLD_ENGINE_OPTION(a, "cutoff", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "rate", "SHARE"),             \
-        CLI_OLD_ENGINE_OPTION(a, "samples", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "hashes", "N"),              \
-        CLI_OLD_ENGINE_OPTION(a, "exact-below", "BLOCKS"), CLI_OLD_ENGINE_OPTION(a, "trace-size", "N"),      \
-        CLI_OLD_ENGINE_OPTION(a, "thread-trace-size", "N"), CLI_OLD_ENGINE_OPTION(a, "hash-size", "N"),      \
-        CLI_OLD_ENGINE_OPTION(a, "pool-size", "N"), CLI_OLD_ENGINE_OPTION(a, "disable-adjusting", NULL)
+    {"engine-option", CLI_TO(&(a)->engine_options)}, {"bound", CLI_TO(&(a)->bound)},                         \
+        {"bins", CLI_TO(&(a)->bins)}, {"time", CLI_TO(&(a)->time)}, {"isa", CLI_TO(&(a)->isa)},              \
+        CLI_OLD_ENGINE_OPTION("error", "SHARE"), CLI_OLD_ENGINE_OPTION("abs-error", "BLOCKS"),               \
+        CLI_OLD_ENGINE_OPTION("cutoff", "BLOCKS"), CLI_OLD_ENGINE_OPTION("rate", "SHARE"),                   \
+        CLI_OLD_ENGINE_OPTION("samples", "BLOCKS"), CLI_OLD_ENGINE_OPTION("hashes", "N"),                    \
+        CLI_OLD_ENGINE_OPTION("exact-below", "BLOCKS"), CLI_OLD_ENGINE_OPTION("trace-size", "N"),            \
+        CLI_OLD_ENGINE_OPTION("thread-trace-size", "N"), CLI_OLD_ENGINE_OPTION("hash-size", "N"),            \
+        CLI_OLD_ENGINE_OPTION("pool-size", "N"), CLI_OLD_ENGINE_OPTION("disable-adjusting", NULL)
 
 /* Checked and translated: one set of options for an analyzer per granularity. */
 typedef struct cli_analysis {
@@ -90,9 +42,6 @@ typedef struct cli_analysis {
     bool histogram_only;          /* the engine gives no single distances */
 } cli_analysis;
 
-/* For engines on graphics cards: an analyzer that is `alone` counts on all of them, the others, which have
- * numbers, on one each. What the user said counts more. text keeps the analyzer's new engine options. */
-void cli_analysis_place(fm_analyzer_options *analyzer, size_t number, bool alone, cli_joined *text);
 /* What --engine auto means for so many references; 0: nobody knows how many. Before any analyzer is made. */
 void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references);
 /* What is known of the engine; NULL: it is still to be chosen. */
@@ -101,14 +50,4 @@ const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis);
 int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis);
 /* The smallest block size; 1 where there is none yet. */
 uint64_t cli_analysis_least_granularity(const cli_analysis *analysis);
-/* Of memory, whose accesses have sizes: that single bytes are counted, where that was asked for. */
-void cli_analysis_note_bytes(const cli_analysis *analysis);
-/* What each of `count` analyzers may use so that the program keeps --max-memory; 0: no limit. -1, or an exit
- * code. */
-int cli_analysis_share_memory(const cli_analysis *analysis, size_t count, uint64_t *share);
-
-/* --distances: a sink (fathom/engines.h) that writes them into an fm_output. */
-fm_status cli_write_distances(void *output, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                              fm_error *error);
-
 #endif

@@ -69,31 +69,35 @@ bool cli_attribution_takes_stdout(const cli_attribution_options *options)
 /* ---- caches ---- */
 
 /* -1, or an exit code after a message. */
-static int add_size(cli_attribution_caches *found, const char *text)
+static int add_size(fm_cache *caches, size_t *count, const char *text, bool zero_is_fine)
 {
     uint64_t bytes;
-    if (!cli_parse_size(text, &bytes) || bytes == 0)
+    if (!cli_parse_size(text, &bytes) || (bytes == 0 && !zero_is_fine))
         return cli_misuse("--size: expected sizes in bytes such as 32K,1M, found '%s'", text);
-    if (found->count == CLI_MOST_CACHES) return cli_misuse("--size: at most %d sizes", CLI_MOST_CACHES);
-    for (size_t i = 0; i < found->count; i++)
-        if (found->caches[i].bytes == bytes) return cli_misuse("--size: %s is named twice", text);
-    fm_cache *cache = &found->caches[found->count++];
+    if (*count == CLI_MOST_CACHES) return cli_misuse("--size: at most %d sizes", CLI_MOST_CACHES);
+    for (size_t i = 0; i < *count; i++)
+        if (caches[i].bytes == bytes) return cli_misuse("--size: %s is named twice", text);
+    fm_cache *cache = &caches[(*count)++];
     *cache = (fm_cache){.bytes = bytes};
     snprintf(cache->name, sizeof cache->name, "%s", text);
     return -1;
 }
 
+int cli_parse_sizes(const char *list, fm_cache *caches, size_t *count, bool zero_is_fine)
+{
+    char *copy = strdup(list), *rest = copy;
+    if (!copy) return cli_out_of_memory();
+    int code = -1;
+    *count = 0;
+    while (code < 0 && rest) code = add_size(caches, count, strsep(&rest, ","), zero_is_fine);
+    free(copy);
+    return code;
+}
+
 int cli_attribution_find_caches(const cli_attribution_options *options, cli_attribution_caches *found)
 {
     found->count = 0;
-    if (options->sizes) {
-        char *copy = strdup(options->sizes), *rest = copy;
-        if (!copy) return cli_out_of_memory();
-        int code = -1;
-        while (code < 0 && rest) code = add_size(found, strsep(&rest, ","));
-        free(copy);
-        return code;
-    }
+    if (options->sizes) return cli_parse_sizes(options->sizes, found->caches, &found->count, false);
     fm_error error;
     if (fm_machine_caches(found->caches, CLI_MOST_CACHES, &found->count, &error)) {
         found->count = 0;

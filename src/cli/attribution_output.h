@@ -38,37 +38,14 @@ typedef struct cli_attribution_options {
 /* To be put into a verb's table of options; --no-sites (and --sites, where there is one) is the verb's own.
  */
 #define CLI_ATTRIBUTION_OPTIONS(a)                                                                           \
-    {"callgrind",                                                                                            \
-     0,                                                                                                      \
-     CLI_OUTPUT,                                                                                             \
-     &(a)->callgrind,                                                                                        \
-     "FILE",                                                                                                 \
-     "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},           \
-        {"csv",     0,      CLI_OUTPUT,                                                                      \
-         &(a)->csv, "FILE", "write every pair of code sites as CSV; - is standard output"},                  \
-        {"size",      0,      CLI_STRING,                                                                    \
-         &(a)->sizes, "LIST", "caches to judge by, in bytes: 32K,1M\n(default: this machine's)"},            \
-        {"embed-source",                                                                                     \
-         0,                                                                                                  \
-         CLI_FLAG,                                                                                           \
-         &(a)->embed_source,                                                                                 \
-         NULL,                                                                                               \
-         "put the text of the source files into the profile, for pages\nmade later or elsewhere"},           \
-        CLI_SCREEN_OPTIONS(a)
+    {"callgrind", CLI_TO(&(a)->callgrind)}, {"csv", CLI_TO(&(a)->csv)}, {"size", CLI_TO(&(a)->sizes)},       \
+        {"embed-source", CLI_TO(&(a)->embed_source)}, CLI_SCREEN_OPTIONS(a)
 
 /* What is shown at the end. */
 #define CLI_SCREEN_OPTIONS(a)                                                                                \
-    {"by", 0, CLI_STRING, &(a)->by, "WHAT", "misses by line (default), function or object"},                 \
-        {"pairs",                                                                                            \
-         0,                                                                                                  \
-         CLI_FLAG,                                                                                           \
-         &(a)->pairs,                                                                                        \
-         NULL,                                                                                               \
-         "show pairs of lines too: the one that used the data last, and\nthe one that uses it again too "    \
-         "late"},                                                                                            \
-        {"histogram", 0, CLI_FLAG, &(a)->histogram, NULL, "show the histogram of distances too"},            \
+    {"by", CLI_TO(&(a)->by)}, {"pairs", CLI_TO(&(a)->pairs)}, {"histogram", CLI_TO(&(a)->histogram)},        \
     {                                                                                                        \
-        "top", 0, CLI_COUNT, &(a)->top, "N", "show at most N lines, and N pairs (default 10; 0: none)"       \
+        "top", CLI_TO(&(a)->top)                                                                             \
     }
 
 /* Tries whether results can be written there, before anything takes its time: paths may be NULL or "-". A
@@ -91,6 +68,9 @@ typedef struct cli_attribution_caches {
     fm_cache caches[CLI_MOST_CACHES];
     size_t count;
 } cli_attribution_caches;
+/* The list of --size as at most CLI_MOST_CACHES caches. zero_is_fine: a size of 0 will be looked at again,
+ * when blocks are known. */
+int cli_parse_sizes(const char *list, fm_cache *caches, size_t *count, bool zero_is_fine);
 int cli_attribution_find_caches(const cli_attribution_options *options, cli_attribution_caches *found);
 
 /* For fm_analyzer_options: where ranges of distances are cut. Returns how many. */

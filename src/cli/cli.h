@@ -18,12 +18,14 @@ typedef struct cli_verb {
     const char *name;
     const char *summary;
     int (*run)(int argc, char **argv); /* argv[0] is the verb's name */
+    bool research;                     /* for few: fathom --help=all shows it */
 } cli_verb;
 extern const cli_verb cli_verbs[]; /* ends with a NULL name */
 
 int cli_verb_run(int argc, char **argv);
 int cli_verb_record(int argc, char **argv);
 int cli_verb_sample(int argc, char **argv);
+int cli_verb_simulate(int argc, char **argv);
 int cli_verb_analyze(int argc, char **argv);
 int cli_verb_mrc(int argc, char **argv);
 int cli_verb_compare(int argc, char **argv);
@@ -42,31 +44,69 @@ int cli_verb_fc(int argc, char **argv);
 
 /* ---- options ---- */
 
-typedef enum cli_kind {
-    CLI_FLAG,          /* bool *: set to true */
-    CLI_STRING,        /* const char ** */
-    CLI_OUTPUT,        /* const char **: a file that is written; "-" is standard output */
-    CLI_INPUT_TRACE,   /* const char **: a trace that is read */
+/* Topics of help, in their order. */
+typedef enum cli_group {
+    CLI_REPORT = 1,
+    CLI_WRITTEN,
+    CLI_CACHES,
+    CLI_MEASURED,
+    CLI_SPEED,
+    CLI_RESEARCH, /* shown by --help=all and the manual */
+} cli_group;
+
+typedef enum cli_role {
+    CLI_VALUE,
+    CLI_OUTPUT,        /* a file that is written; "-" is standard output */
+    CLI_INPUT_TRACE,   /* a trace that is read */
     CLI_INPUT_MACHINE, /* the same: a description of a machine */
-    CLI_COUNT, /* uint64_t *: a whole number; suffixes K, M, G, T = 2^10, 2^20, …; of BYTES: also KiB, MB, …
-                */
-    CLI_REAL,       /* double * */
-    CLI_JOIN,       /* cli_joined *: what is given, by every mention, separated by commas */
-    CLI_JOIN_NAMED, /* the same with the option's name: "name=value" */
+} cli_role;
+
+/* What a word means, whatever verb has it (option_list.c). */
+typedef struct cli_word {
+    cli_group group;
+    char letter;          /* short form, or 0 */
+    const char *name;     /* without the dashes */
+    const char *argument; /* as shown in help: "FILE"; NULL for flags */
+    const char *help;     /* one line */
+    const char *usual;    /* the default; NULL: none to speak of */
+    const char *choices;  /* words separated by blanks; NULL: anything */
+    cli_role role;
+} cli_word;
+extern const cli_word cli_words[]; /* ends with a NULL name */
+const cli_word *cli_word_find(const char *name, size_t length);
+
+/* The type of what an option's value is written to. */
+typedef enum cli_kind {
+    CLI_OLD_WORD, /* nothing: an older spelling of another option */
+    CLI_OLD_PART, /* the same; it is "name=value" of that option */
+    CLI_FLAG,     /* bool: set to true */
+    CLI_STRING,   /* const char * */
+    CLI_COUNT, /* uint64_t: a whole number; suffixes K, M, G, T = 2^10, 2^20, …; of BYTES: also KiB, MB, … */
+    CLI_REAL, /* double */
+    CLI_JOIN, /* cli_joined: what is given, by every mention, separated by commas */
 } cli_kind;
 
 typedef struct cli_joined {
     char text[1024];
 } cli_joined;
 
+/* An option of a verb: a word, and where its value goes. What the verb does not say is as everywhere. */
 typedef struct cli_option {
-    const char *name; /* without the dashes */
-    char letter;      /* short form, or 0 */
+    const char *name;
     cli_kind kind;
     void *target;
-    const char *argument; /* as shown in the help: "FILE"; NULL for flags */
-    const char *help;     /* one or more lines, split at '\n'; NULL: an older spelling, which is not shown */
+    const char *help, *usual, *argument; /* usual "": none here */
+    cli_group group;                     /* 0: as everywhere */
+    const char *now;                     /* this is an older spelling of that option, or verb: not shown */
+    cli_role role;                       /* of an older spelling that has a target of its own */
 } cli_option;
+
+/* For tables: {"json", CLI_TO(&options.json), .usual = …}, {"sizes", CLI_OLD("data-size")}. */
+#define CLI_TO(to)                                                                                           \
+    .kind = _Generic((to), bool *: CLI_FLAG, const char **: CLI_STRING, uint64_t *: CLI_COUNT,            \
+                     double *: CLI_REAL, cli_joined *: CLI_JOIN),                                             \
+    .target = (to)
+#define CLI_OLD(new_name) .kind = CLI_OLD_WORD, .now = new_name
 
 /* What positional arguments name; other kinds of files that are known are refused. */
 typedef enum cli_reads {
@@ -83,7 +123,9 @@ typedef struct cli_command {
     const char *usage;         /* "fathom analyze [options] TRACE" */
     const char *about;         /* a few lines */
     const cli_option *options; /* ends with a NULL name */
-    const char *notes;         /* printed after the options; examples. May be NULL */
+    const char *exits;         /* a line about exit codes, where they are not as everywhere; or NULL */
+    const char *notes;         /* shown after the options; examples. May be NULL */
+    const char *choices;       /* what the first positional argument may be; NULL: a file */
     size_t least, most;        /* positional arguments */
     cli_reads reads;
     bool command_follows; /* the first positional argument ends the options: the rest is another program's */
@@ -98,6 +140,26 @@ typedef struct cli_command {
  * Where an option is an output, there is --force, too, and files are looked at (file_checks.h).
  */
 int cli_parse(const cli_command *command, int argc, char **argv, size_t *count);
+/* Whether it writes files, and so has --force. */
+bool cli_writes_files(const cli_command *command);
+/* The role of an option's value. */
+cli_role cli_option_role(const cli_option *option);
+
+typedef enum cli_help { CLI_HELP_DAILY, CLI_HELP_ALL, CLI_HELP_TABLE } cli_help;
+/* --help, --help=all, --help=table on standard output: the exit code. */
+int cli_print_help(const cli_command *command, cli_help how);
+/* fathom help engines: all engines and their options. */
+int cli_help_engines(void);
+
+/*
+ * "Did you mean …?": keeps in *best the candidate nearest to word so far; call it for every known word, with
+ * *best NULL and *best_distance SIZE_MAX at first. *best stays NULL when nothing is near enough to be meant.
+ */
+void cli_nearest_consider(const char *word, const char *candidate, const char **best, size_t *best_distance);
+/* The library speaks of members of its structs (csv_key, fm_reader_options.format), people gave options:
+ * writes text with each member's name as that of the option, shortened to `size`. Returns to. Text in quotes
+ * is somebody else's and stays as it is. */
+char *cli_option_words(const char *text, char *to, size_t size);
 
 /* --force: profiles, traces and models may be overwritten. */
 extern bool cli_force;
@@ -199,55 +261,27 @@ fm_view_options cli_view_after_notes(int descriptor);
 
 /* ---- shared among verbs that read traces ---- */
 
-/* The --format, --instructions, --key, --size-column … options: to be put at the end of a verb's table. */
+/* --format, and the older spellings of what it says about csv, lackey and din. */
 typedef struct cli_trace_options {
     const char *format;
     const char *instructions;
     const char *key, *size_column, *delimiter, *header;
     uint64_t key_unit, size_unit;
 } cli_trace_options;
-#define CLI_TRACE_OPTIONS(t)                                                                                 \
-    {"format",   0,                                                                                          \
-     CLI_STRING, &(t)->format,                                                                               \
-     "NAME",     "trace format when the name does not tell:\nu64, text, csv, lackey, din, oracle, fathom"},  \
-        {"instructions", 0,                                                                                  \
-         CLI_STRING,     &(t)->instructions,                                                                 \
-         "WHICH",        "instruction fetches of lackey and din traces:\nskip (default), only, all"},        \
-        {"key",                                                                                              \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(t)->key,                                                                                          \
-         "COLUMN",                                                                                           \
-         "csv: column of the key, by name or number, or several as a,b,c\n(default: the one that its name "  \
-         "tells, or the only one)"},                                                                         \
-        {"size-column",                                                                                      \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(t)->size_column,                                                                                  \
-         "COLUMN",                                                                                           \
-         "csv: column of the request's size; requests are then cut\ninto blocks of --granularity bytes"},    \
-        {"key-unit",     0,       CLI_COUNT,                                                                 \
-         &(t)->key_unit, "BYTES", "csv: bytes per unit of the key (512 for sectors)"},                       \
-        {"size-unit", 0, CLI_COUNT, &(t)->size_unit, "BYTES", "csv: bytes per unit of the size"},            \
-        {"delimiter",     0,      CLI_STRING,                                                                \
-         &(t)->delimiter, "CHAR", "csv: what separates the columns; tab for a tab"},                         \
+#define CLI_TRACE_OPTIONS(t) {"format", CLI_TO(&(t)->format)}, CLI_OLD_TRACE_OPTIONS(t)
+#define CLI_OLD_TRACE_OPTIONS(t)                                                                             \
+    {"instructions", CLI_TO(&(t)->instructions), .argument = "WHICH", .now = "format"},                      \
+        {"key", CLI_TO(&(t)->key), .argument = "COLUMN", .now = "format"},                                   \
+        {"size-column", CLI_TO(&(t)->size_column), .argument = "COLUMN", .now = "format"},                   \
+        {"key-unit", CLI_TO(&(t)->key_unit), .argument = "BYTES", .now = "format"},                          \
+        {"size-unit", CLI_TO(&(t)->size_unit), .argument = "BYTES", .now = "format"},                        \
+        {"delimiter", CLI_TO(&(t)->delimiter), .argument = "CHAR", .now = "format"},                         \
     {                                                                                                        \
-        "header", 0, CLI_STRING, &(t)->header, "yes|no", "csv: whether the first line names the columns"     \
-    }
-/* --format is the format of a trace that is read; of one that is written it is --to. */
-#define CLI_TO_OPTION(target)                                                                                \
-    {                                                                                                        \
-        "to", 0, CLI_STRING, target, "NAME",                                                                 \
-            "format to write when the name does not tell:\nu64, text, csv, lackey, din, fathom"              \
+        "header", CLI_TO(&(t)->header), .argument = "yes|no", .now = "format"                                \
     }
 enum { CLI_LEVEL = 1 }; /* fast enough to record by, and hardly larger than 3 */
 /* --level of what writes traces. UINT64_MAX at first: not given. store: nothing is to be compressed.
  * Translated for fm_writer_options. -1, or an exit code after a message. */
-#define CLI_LEVEL_OPTION(target)                                                                             \
-    {                                                                                                        \
-        "level", 0, CLI_COUNT, target, "N",                                                                  \
-            "compression level, 1 (default) to 22; higher is smaller and\nslower"                            \
-    }
 int cli_check_level(uint64_t given, bool store, int *level);
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);

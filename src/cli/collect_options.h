@@ -16,27 +16,12 @@ typedef struct cli_collect_options {
 } cli_collect_options;
 
 #define CLI_COLLECT_OPTIONS(c)                                                                               \
-    {"collector",                                                                                            \
-     0,                                                                                                      \
-     CLI_STRING,                                                                                             \
-     &(c)->collector,                                                                                        \
-     "NAME",                                                                                                 \
-     "valgrind (any program), compiler (built by fathom cc);\n"                                              \
-     "default: compiler where the program was built so"},                                                    \
-        {"function",     0,      CLI_STRING,                                                                 \
-         &(c)->function, "NAME", "only while this function, or one that it calls, runs"},                    \
-        {"region",     0,      CLI_STRING,                                                                   \
-         &(c)->region, "NAME", "only between FATHOM_BEGIN(\"NAME\") and FATHOM_END\n(fathom/markers.h)"},    \
-        {"loads", 0, CLI_FLAG, &(c)->loads, NULL, "only accesses that read"},                                \
-        {"stores", 0, CLI_FLAG, &(c)->stores, NULL, "only accesses that write"},                             \
-        {"no-stack", 0, CLI_FLAG, &(c)->no_stack, NULL, "leave out accesses to the running thread's stack"}, \
-        {"follow-children",     0,    CLI_FLAG,                                                              \
-         &(c)->follow_children, NULL, "the processes that the program starts, too"},                         \
-        {"limit", 0, CLI_COUNT, &(c)->limit, "N", "end tracing after N accesses"},                           \
-        {"limit-time", 0, CLI_REAL, &(c)->limit_time, "SECONDS", "end tracing after so many seconds"},       \
+    {"collector", CLI_TO(&(c)->collector)}, {"function", CLI_TO(&(c)->function)},                            \
+        {"region", CLI_TO(&(c)->region)}, {"loads", CLI_TO(&(c)->loads)}, {"stores", CLI_TO(&(c)->stores)},  \
+        {"no-stack", CLI_TO(&(c)->no_stack)}, {"follow-children", CLI_TO(&(c)->follow_children)},            \
+        {"limit", CLI_TO(&(c)->limit)}, {"limit-time", CLI_TO(&(c)->limit_time)},                            \
     {                                                                                                        \
-        "at-limit", 0, CLI_STRING, &(c)->at_limit, "WHAT",                                                   \
-            "continue (default): the program runs on, untraced;\nstop: it is ended"                          \
+        "at-limit", CLI_TO(&(c)->at_limit)                                                                   \
     }
 
 /* Checks and translates. limit must start as UINT64_MAX, limit_time as -1: not given. -1, or an exit code. */

@@ -71,16 +71,12 @@ static bool are_one(const named_file *a, const named_file *b)
 
 /* ---- outputs ---- */
 
-/* Those that are given, each once: older spellings share the target of the new one. */
+/* Those that are given. */
 static size_t find_outputs(const cli_option *options, named_file *outputs)
 {
     size_t count = 0;
     for (const cli_option *option = options; option->name && count < MOST_OUTPUTS; option++) {
-        if (option->kind != CLI_OUTPUT || !is_ordinary(value_of(option))) continue;
-        bool known = false;
-        for (const cli_option *before = options; before != option; before++)
-            known |= before->target == option->target;
-        if (known) continue;
+        if (cli_option_role(option) != CLI_OUTPUT || !is_ordinary(value_of(option))) continue;
         named_file *output = &outputs[count++];
         *output = (named_file){.option = option->name, .path = value_of(option)};
         look_at(output);
@@ -119,6 +115,12 @@ static int check_argument(const named_file *outputs, size_t count, const char *a
     return -1;
 }
 
+static bool is_input(const cli_option *option)
+{
+    const cli_role role = cli_option_role(option);
+    return role == CLI_INPUT_TRACE || role == CLI_INPUT_MACHINE;
+}
+
 static int check_inputs(const cli_command *command, const named_file *outputs, size_t count, char **arguments,
                         size_t argument_count)
 {
@@ -127,8 +129,7 @@ static int check_inputs(const cli_command *command, const named_file *outputs, s
     if (fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode))
         code = check_input(outputs, count, &about, "standard input");
     for (const cli_option *option = command->options; option->name && code < 0; option++)
-        if ((option->kind == CLI_INPUT_TRACE || option->kind == CLI_INPUT_MACHINE) && value_of(option) &&
-            stat(value_of(option), &about) == 0)
+        if (is_input(option) && value_of(option) && stat(value_of(option), &about) == 0)
             code = check_input(outputs, count, &about, value_of(option));
     const size_t files = command->reads == CLI_READS_NOTHING ? 0 : argument_count;
     for (size_t i = 0; i < files && code < 0; i++) {
@@ -175,7 +176,7 @@ static void say_remedy(fm_file_kind kind, const char *path, char *text, size_t s
         snprintf(text, size, "it is for other programs: no verb reads it");
         return;
     case FM_FILE_MACHINE:
-        snprintf(text, size, "'fathom static --machine %.200s' reads it", path);
+        snprintf(text, size, "'fathom static --machine-file %.200s' reads it", path);
         return;
     case FM_FILE_PAGE:
         snprintf(text, size, "a browser shows it");
@@ -242,7 +243,7 @@ static int check_kind(cli_reads reads, const char *path)
 static bool has_format(const cli_command *command)
 {
     for (const cli_option *option = command->options; option->name; option++)
-        if (strcmp(option->name, "format") == 0) return value_of(option) != NULL;
+        if (strcmp(option->name, "format") == 0 && option->target) return value_of(option) != NULL;
     return false;
 }
 
@@ -254,9 +255,10 @@ static int check_kinds(const cli_command *command, char **arguments, size_t coun
     if (command->reads != CLI_READS_NOTHING && !(command->reads == CLI_READS_TRACE && any_trace))
         for (size_t i = 0; i < looked_at && code < 0; i++) code = check_kind(command->reads, arguments[i]);
     for (const cli_option *option = command->options; option->name && code < 0; option++) {
-        if (option->kind == CLI_INPUT_TRACE && value_of(option) && !any_trace)
+        const cli_role role = cli_option_role(option);
+        if (role == CLI_INPUT_TRACE && value_of(option) && !any_trace)
             code = check_kind(CLI_READS_TRACE, value_of(option));
-        if (option->kind == CLI_INPUT_MACHINE && value_of(option))
+        if (role == CLI_INPUT_MACHINE && value_of(option))
             code = check_kind(CLI_READS_MACHINE, value_of(option));
     }
     return code;

@@ -7,7 +7,7 @@
 #include "cli.h"
 
 /*
- * All of a parsed command line: its options of the kinds CLI_OUTPUT and CLI_INPUT_…, its positional
+ * All of a parsed command line: its options whose roles are CLI_OUTPUT and CLI_INPUT_…, its positional
  * arguments, and standard input. An output must not be one of the inputs, nor another output; nor a profile,
  * a trace or a model unless cli_force. An input that is known to be of a kind that the verb does not read is
  * refused. -1, or an exit code after a message.

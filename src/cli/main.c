@@ -9,8 +9,6 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
-#include "help_engines.h"
-#include "nearest.h"
 #include "pipe_end.h"
 
 #include <errno.h>
@@ -20,25 +18,27 @@
 #include <unistd.h>
 
 const cli_verb cli_verbs[] = {
-    {"run", "runs a program: its profile, and the code that re-uses data too late", cli_verb_run},
-    {"record", "runs a program and stores its references", cli_verb_record},
-    {"sample", "runs a program at nearly its own speed: its profile, from samples", cli_verb_sample},
-    {"analyze", "the reuse-distance profile of a stored or piped trace", cli_verb_analyze},
-    {"mrc", "the miss-ratio curve of a profile, and misses at named cache sizes", cli_verb_mrc},
-    {"diff", "what got better and worse between two profiles", cli_verb_diff},
-    {"compare", "how alike two profiles are", cli_verb_compare},
-    {"report", "one self-contained HTML page from one or more profiles", cli_verb_report},
-    {"convert", "one trace format to another", cli_verb_convert},
-    {"gen", "synthetic traces with known answers", cli_verb_gen},
-    {"check", "verifies a stored trace, block by block", cli_verb_check},
-    {"train", "finds how distances grow with the size of the data", cli_verb_train},
-    {"predict", "the profile of data of another size", cli_verb_predict},
-    {"phases", "where a trace begins anew, and what recurs in it", cli_verb_phases},
-    {"static", "the profile of loops in source code, without running it", cli_verb_static},
-    {"cc", "the C compiler, for programs that profile themselves under run", cli_verb_cc},
-    {"c++", "the same for C++", cli_verb_cxx},
-    {"fc", "the same for Fortran", cli_verb_fc},
-    {NULL, NULL, NULL},
+    {"run", "runs a program: its profile, and the code that re-uses data too late", .run = cli_verb_run},
+    {"record", "runs a program and stores its references", .run = cli_verb_record},
+    {"sample", "runs a program at nearly its own speed: its profile, from samples", .run = cli_verb_sample},
+    {"simulate", "the sampler of `fathom sample` on a stored trace", .run = cli_verb_simulate,
+     .research = true},
+    {"analyze", "the reuse-distance profile of a stored or piped trace", .run = cli_verb_analyze},
+    {"mrc", "the miss-ratio curve of a profile, and misses at named cache sizes", .run = cli_verb_mrc},
+    {"diff", "what got better and worse between two profiles", .run = cli_verb_diff},
+    {"compare", "how alike two profiles are", .run = cli_verb_compare},
+    {"report", "one self-contained HTML page from one or more profiles", .run = cli_verb_report},
+    {"convert", "one trace format to another", .run = cli_verb_convert},
+    {"gen", "synthetic traces with known answers", .run = cli_verb_gen},
+    {"check", "verifies a stored trace, block by block", .run = cli_verb_check},
+    {"train", "finds how distances grow with the size of the data", .run = cli_verb_train},
+    {"predict", "the profile of data of another size", .run = cli_verb_predict},
+    {"phases", "the phases of a trace, and the patterns in which they repeat", .run = cli_verb_phases},
+    {"static", "the profile of loops in source code, without running it", .run = cli_verb_static},
+    {"cc", "the C compiler, for programs that profile themselves under run", .run = cli_verb_cc},
+    {"c++", "the same for C++", .run = cli_verb_cxx},
+    {"fc", "the same for Fortran", .run = cli_verb_fc},
+    {0},
 };
 
 static const cli_verb *find_verb(const char *name)
@@ -48,24 +48,24 @@ static const cli_verb *find_verb(const char *name)
     return NULL;
 }
 
-static void print_help(FILE *out)
+static void print_help(FILE *out, bool all)
 {
     fputs("Usage: fathom VERB [options] ARGUMENTS\n"
-          "       fathom VERB --help\n"
+          "       fathom VERB --help | --help=all\n"
           "\n"
-          "Measures data locality: the reuse distance of every reference of a trace (how many\n"
-          "distinct other blocks were touched since the last reference to the same block), and\n"
-          "from it the miss ratio of every cache size at once.\n"
+          "Measures data locality: the reuse distance of every reference (how many distinct\n"
+          "other blocks were touched since the last one to the same block), and from it the\n"
+          "miss ratio of every cache size at once.\n"
           "\n"
           "Verbs:\n",
           out);
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
-        fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
+        if (all || !verb->research) fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
     fputs("  help       what a verb does and takes: fathom help VERB; fathom help engines\n"
           "\n"
           "Options:\n"
-          "  -h, --help     show this help\n"
-          "      --version  show the version\n"
+          "  -h, --help     show this help; --help=all: all verbs\n"
+          "  -V, --version  show the version\n"
           "\n"
           "Example:\n"
           "  fathom gen zipf --keys 1M --references 10M -o zipf.fathom\n"
@@ -73,9 +73,9 @@ static void print_help(FILE *out)
           "  fathom mrc zipf.json\n"
           "  fathom report zipf.json -o zipf.html\n"
           "\n"
-          "Exit codes: 0 complete result, 1 failed, 2 wrong usage, 3 result of incomplete input,\n"
-          "4 a condition of diff --fail-if holds. --pass-status of run, record and sample hands on\n"
-          "the program's own instead of 0.\n",
+          "Exit: 0 complete result, 1 failed, 2 wrong usage, 3 result of incomplete input,\n"
+          "4 a condition of diff --fail-if holds. With --pass-status, run, record and sample\n"
+          "exit with the program's own status.\n",
           out);
 }
 
@@ -97,34 +97,60 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
     return verb->run(argc, argv);
 }
 
-/* fathom help [VERB], fathom help engines */
+/* --help, -h, --help=all, -H. */
+static bool is_help(const char *word, bool *all)
+{
+    *all = strcmp(word, "--help=all") == 0 || strcmp(word, "-H") == 0;
+    return *all || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int help_on(const cli_verb *verb, const char *how)
+{
+    char option[16];
+    char *arguments[] = {(char *)verb->name, option, NULL};
+    snprintf(option, sizeof option, "%s", how);
+    return run_verb(verb, 2, arguments);
+}
+
+/* For scripts: what each verb does, and its options (option_help.c). */
+static int list_options(void)
+{
+    int code = CLI_COMPLETE;
+    for (const cli_verb *verb = cli_verbs; verb->name && code == CLI_COMPLETE; verb++) {
+        printf("%s\t\t\t\t\t\t\t\t%s\n", verb->name, verb->summary);
+        code = help_on(verb, "--help=table");
+    }
+    return code;
+}
+
+/* fathom help [VERB], fathom help engines, fathom help options */
 static int run_help(int argc, char **argv)
 {
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout);
+    bool all = false;
+    if (argc < 2 || is_help(argv[1], &all)) {
+        print_help(stdout, all);
         return cli_finish(CLI_COMPLETE);
     }
     if (argc > 2) return cli_misuse("help takes one verb, found '%s' after it", argv[2]);
     if (strcmp(argv[1], "engines") == 0) return cli_help_engines();
+    if (strcmp(argv[1], "options") == 0) return list_options();
     const cli_verb *verb = find_verb(argv[1]);
-    if (!verb) return unknown_verb(argv[1], "engines");
-    char help[] = "--help";
-    char *arguments[] = {argv[1], help, NULL};
-    return run_verb(verb, 2, arguments);
+    return verb ? help_on(verb, "--help") : unknown_verb(argv[1], "engines");
 }
 
-static int dispatch(int argc, char **argv)
+static int verb_dispatch(int argc, char **argv)
 {
+    bool all;
     if (argc < 2) {
-        print_help(stderr);
+        print_help(stderr, false);
         return CLI_USAGE;
     }
     const char *first = argv[1];
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
-        print_help(stdout);
+    if (is_help(first, &all)) {
+        print_help(stdout, all);
         return cli_finish(CLI_COMPLETE);
     }
-    if (strcmp(first, "--version") == 0) {
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 || strcmp(first, "version") == 0) {
         printf("fathom %s\n", fm_version());
         return cli_finish(CLI_COMPLETE);
     }
@@ -182,7 +208,7 @@ int main(int argc, char **argv)
     if (!fill_standard_descriptors()) return CLI_FAILED;
     watch_file_limit();
     cli_pipe_watch();
-    int code = dispatch(argc, argv);
+    int code = verb_dispatch(argc, argv);
     cli_pipe_leave();
     return code;
 }

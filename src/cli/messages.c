@@ -8,7 +8,6 @@
  * standard error has no buffer, and ranks of an MPI job speak at the same time.
  */
 #include "cli.h"
-#include "option_words.h"
 #include "pipe_end.h"
 #include "progress_line.h"
 

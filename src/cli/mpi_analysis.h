@@ -3,10 +3,7 @@
 #ifndef FATHOM_CLI_MPI_ANALYSIS_H
 #define FATHOM_CLI_MPI_ANALYSIS_H
 
-#include "analysis_options.h"
 #include "cli.h"
-
-#include <fathom/cluster.h>
 
 typedef struct cli_mpi_options {
     bool mpi;
@@ -14,26 +11,9 @@ typedef struct cli_mpi_options {
 } cli_mpi_options;
 
 #define CLI_MPI_OPTIONS(options)                                                                             \
-    {"mpi",                                                                                                  \
-     0,                                                                                                      \
-     CLI_FLAG,                                                                                               \
-     &(options)->mpi,                                                                                        \
-     NULL,                                                                                                   \
-     "this is a rank of an MPI job: mpirun -np 8 fathom analyze --mpi …\n"                                 \
-     "All ranks together analyse the trace; --threads is for each"},                                         \
+    {"mpi", CLI_TO(&(options)->mpi)},                                                                        \
     {                                                                                                        \
-        "mpi-shards", 0, CLI_STRING, &(options)->shards, "PATTERN",                                          \
-            "with --mpi, instead of TRACE: files that follow each other in\n"                                \
-            "time, in the order of the numbers in their names"                                               \
+        "mpi-shards", CLI_TO(&(options)->shards)                                                             \
     }
-
-/*
- * All ranks, all with a listener that hears of damage; profiles and what->granularity are filled in by rank
- * 0, of which *first says that this is it. -1, or an exit code after a message; a rank that fails ends all of
- * them, and does not return.
- */
-int cli_mpi_analyze(const cli_mpi_options *options, const char *path, cli_analysis *what,
-                    const fm_reader_options *reading, unsigned threads, fm_profile **profiles,
-                    const fm_cluster_listener *listener, bool *memory_addresses, bool *first);
 
 #endif

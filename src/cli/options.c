@@ -1,56 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c - options parsed from a verb's table. The same table prints --help, so that the two
- * cannot disagree.
+ * options.c - a command line read by a verb's table of options and the list of words (option_list.c), from
+ * which --help comes, too (option_help.c), so that they cannot disagree.
  *
- * It does not know any option but --help. Options and positional arguments may be mixed; names are
- * never abbreviated, because an abbreviation that works today is an ambiguity tomorrow.
+ * It does not know any option but --help and --force. Options and positional arguments may be mixed; names
+ * are never abbreviated, because an abbreviation that works today is an ambiguity tomorrow.
  */
 #include "cli.h"
 #include "file_checks.h"
-#include "nearest.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- values ---- */
 
-/* As the library's of engine options: "64", "0x40", "4K". Neither signs nor blanks, which strtoull takes. */
-bool cli_is_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
-bool cli_parse_count(const char *text, uint64_t *value)
-{
-    static const char letters[] = "kKmMgGtT";
-    const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    const char *digits = hexadecimal ? text + 2 : text;
-    const size_t length = strspn(digits, hexadecimal ? "0123456789abcdefABCDEF" : "0123456789");
-    char *end;
-    errno = 0;
-    const unsigned long long number = strtoull(digits, &end, hexadecimal ? 16 : 10);
-    if (length == 0 || errno == ERANGE || end != digits + length) return false;
-    const char *letter = *end ? strchr(letters, *end) : NULL;
-    const unsigned shift = letter ? 10 * (unsigned)((letter - letters) / 2 + 1) : 0;
-    if (end[letter ? 1 : 0] != '\0' || number > (UINT64_MAX >> shift)) return false;
-    *value = (uint64_t)number << shift;
-    return true;
-}
-
-/* No option's number is below 0: many have a value there that stands for "not given". */
-bool cli_parse_real(const char *text, double *value)
-{
-    if (text[0] == '\0' || strchr("- \t\n\v\f\r", text[0])) return false;
-    char *end;
-    double number = strtod(text, &end);
-    if (*end != '\0' || !isfinite(number)) return false;
-    *value = number;
-    return true;
-}
+/* An option as it is given: by which name, and to which one of the verb's table that leads. */
+typedef struct cli_use {
+    const char *name;
+    const cli_option *option;
+    const char *argument; /* NULL: takes no value */
+    bool is_part;         /* "name=value" of the option */
+} cli_use;
 
 /* 2^64-1 stands for "not given" where that is what a count begins as. */
 static bool parse_count_option(const char *text, bool bytes, uint64_t *target)
@@ -64,125 +34,131 @@ static bool parse_count_option(const char *text, bool bytes, uint64_t *target)
 }
 
 /* Adds "name=text" to a list, or the text alone. */
-static int join(const cli_option *option, const char *name, const char *text)
+static int option_join(const cli_use *use, const char *name, const char *text)
 {
-    cli_joined *joined = option->target;
-    if (!name && !text[0])
-        return cli_misuse("--%s: expected %s, found nothing", option->name, option->argument);
+    cli_joined *joined = use->option->target;
+    if (!name && !text[0]) return cli_misuse("--%s: expected %s, found nothing", use->name, use->argument);
     const size_t length = strlen(joined->text);
     const int more = snprintf(joined->text + length, sizeof joined->text - length, "%s%s%s%s",
                               length ? "," : "", name ? name : "", name && text ? "=" : "", text ? text : "");
     if (more >= 0 && (size_t)more < sizeof joined->text - length) return -1;
-    return cli_misuse("--%s: too much of it", option->name);
+    return cli_misuse("--%s: too much of it", use->name);
 }
 
 /* -1, or CLI_USAGE after a message. */
-static int store(const cli_option *option, const char *text)
+static int option_store(const cli_use *use, const char *text)
 {
-    switch (option->kind) {
+    void *target = use->option->target;
+    if (use->is_part) return option_join(use, use->name, text);
+    switch (use->option->kind) {
+    case CLI_OLD_WORD:
+    case CLI_OLD_PART:
+        break;
     case CLI_FLAG:
-        *(bool *)option->target = true;
-        return -1;
+        *(bool *)target = true;
+        break;
     case CLI_STRING:
-    case CLI_OUTPUT:
-    case CLI_INPUT_TRACE:
-    case CLI_INPUT_MACHINE:
-        *(const char **)option->target = text;
-        return -1;
+        *(const char **)target = text;
+        break;
     case CLI_COUNT:
-        if (parse_count_option(text, strcmp(option->argument, "BYTES") == 0, option->target)) return -1;
+        if (parse_count_option(text, strcmp(use->argument, "BYTES") == 0, target)) break;
         return cli_misuse("--%s: expected a whole number below 2^64 (suffixes K, M, G, T), found '%s'",
-                          option->name, text);
+                          use->name, text);
     case CLI_REAL:
-        if (cli_parse_real(text, option->target)) return -1;
-        return cli_misuse("--%s: expected a number, 0 or more, found '%s'", option->name, text);
+        if (cli_parse_real(text, target)) break;
+        return cli_misuse("--%s: expected a number, 0 or more, found '%s'", use->name, text);
     case CLI_JOIN:
-        return join(option, NULL, text);
-    case CLI_JOIN_NAMED:
-        return join(option, option->name, text);
+        return option_join(use, NULL, text);
     }
     return -1;
 }
 
-static bool takes_no_value(const cli_option *option)
+/* ---- the table ---- */
+
+static const cli_option force_option = {"force", CLI_TO(&cli_force)}; /* of every verb that writes files */
+
+cli_role cli_option_role(const cli_option *option)
 {
-    return !option->argument;
+    if (option->now) return option->role;
+    return cli_word_find(option->name, strlen(option->name))->role;
 }
 
-/* ---- help ---- */
-
-enum { HELP_COLUMN_MOST = 28 }; /* explanations begin at this column at the latest */
-
-/* "-o, --output FILE" without the leading blanks; returns its length. */
-static int left_part(char *buffer, size_t size, const cli_option *option)
-{
-    char letter[8] = "    ";
-    if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    return snprintf(buffer, size, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
-                    option->argument ? option->argument : "");
-}
-
-static void print_option(const cli_option *option, int column)
-{
-    char left[128];
-    int used = 2 + left_part(left, sizeof left, option);
-    printf("  %s", left);
-    if (used > column - 2) {
-        printf("\n");
-        used = 0;
-    }
-    for (const char *line = option->help; line;) {
-        const char *end = strchr(line, '\n');
-        int length = end ? (int)(end - line) : (int)strlen(line);
-        printf("%*s%.*s\n", column - used, "", length, line);
-        used = 0;
-        line = end ? end + 1 : NULL;
-    }
-}
-
-static const cli_option help_option = {"help", 'h', CLI_FLAG, NULL, NULL, "show this help"};
-/* Of every verb that writes files. */
-static const cli_option force_option = {
-    "force", 0, CLI_FLAG, &cli_force, NULL, "overwrite a file although it is a profile, a trace or a model"};
-
-static bool writes_files(const cli_command *command)
+bool cli_writes_files(const cli_command *command)
 {
     for (const cli_option *option = command->options; option->name; option++)
-        if (option->kind == CLI_OUTPUT) return true;
+        if (cli_option_role(option) == CLI_OUTPUT) return true;
     return false;
 }
 
-static bool takes_numbers(const cli_command *command)
+static const cli_option *find_option(const cli_command *command, const char *name, size_t length)
 {
     for (const cli_option *option = command->options; option->name; option++)
-        if (option->kind == CLI_COUNT && option->help) return true;
+        if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) return option;
+    const bool is_force = length == strlen(force_option.name) && memcmp(name, force_option.name, length) == 0;
+    return is_force && cli_writes_files(command) ? &force_option : NULL;
+}
+
+/* False: there is no such option. */
+static bool find_use(const cli_command *command, const char *name, size_t length, cli_use *use)
+{
+    const cli_option *given = find_option(command, name, length), *option = given;
+    if (!given) return false;
+    if (given->kind == CLI_OLD_WORD || given->kind == CLI_OLD_PART)
+        option = find_option(command, given->now, strlen(given->now));
+    *use = (cli_use){given->name, option, given->argument, given->kind == CLI_OLD_PART};
+    if (use->argument || use->is_part || option->kind == CLI_FLAG) return true;
+    const cli_word *word = cli_word_find(option->name, strlen(option->name));
+    use->argument = option->argument ? option->argument : word->argument;
+    return true;
+}
+
+static bool find_letter(const cli_command *command, char letter, cli_use *use)
+{
+    for (const cli_word *word = cli_words; word->name; word++)
+        if (word->letter == letter && find_use(command, word->name, strlen(word->name), use)) return true;
     return false;
 }
 
-static int print_help(const cli_command *command)
+/* ---- did you mean? ---- */
+
+/* Edit distance: insertions, deletions, replacements and swaps of neighbours each count one (optimal string
+ * alignment). Quadratic, on words of a few letters. */
+enum { LONGEST_WORD = 32 }; /* longer words are nobody's typing error */
+
+static size_t lesser_of(size_t a, size_t b)
 {
-    printf("Usage: %s\n\n%s\n\nOptions:\n", command->usage, command->about);
-    int column = 0;
-    char left[128];
-    for (const cli_option *option = command->options; option->name; option++) {
-        if (!option->help) continue;
-        int wanted = 4 + left_part(left, sizeof left, option);
-        if (wanted > column && wanted <= HELP_COLUMN_MOST) column = wanted;
+    return a < b ? a : b;
+}
+
+static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t rows[3][LONGEST_WORD + 1]; /* the row before the last one, the last one, this one */
+    for (size_t j = 0; j <= b_length; j++) rows[1][j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *before = rows[(i + 2) % 3], *last = rows[i % 3], *now = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t change = last[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = lesser_of(change, lesser_of(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = lesser_of(now[j], before[j - 2] + 1);
+        }
     }
-    if (column < 16) column = 16;
-    for (const cli_option *option = command->options; option->name; option++)
-        if (option->help) print_option(option, column);
-    if (writes_files(command)) print_option(&force_option, column);
-    print_option(&help_option, column);
-    if (takes_numbers(command))
-        puts("\nNumbers take the suffixes K, M, G, T: 1K is 1024, 1M is 1024 K, of counts, too. Sizes in "
-             "bytes may\n"
-             "be written as they are printed: 48K, 48KB, '48 KiB'.");
-    if (command->notes) {
-        size_t length = strlen(command->notes);
-        printf("\n%s%s", command->notes, length && command->notes[length - 1] == '\n' ? "" : "\n");
-    }
-    return cli_finish(CLI_COMPLETE);
+    return rows[(a_length + 1) % 3][b_length];
+}
+
+void cli_nearest_consider(const char *word, const char *candidate, const char **best, size_t *best_distance)
+{
+    size_t length = strlen(word), candidate_length = strlen(candidate);
+    if (length == 0 || length > LONGEST_WORD || candidate_length > LONGEST_WORD) return;
+    /* In halves: a beginning of at least three letters is better than two slips, and not as good as one. */
+    size_t distance = 2 * edit_distance(word, length, candidate, candidate_length);
+    if (length >= 3 && strncmp(word, candidate, length) == 0) distance = lesser_of(distance, 3);
+    size_t shorter = lesser_of(length, candidate_length);
+    size_t limit = 2 * (shorter < 4 ? 1 : shorter / 3 + 1) + 1;
+    if (distance > limit || distance >= *best_distance) return;
+    *best = candidate;
+    *best_distance = distance;
 }
 
 /* ---- parsing ---- */
@@ -195,23 +171,6 @@ typedef struct parse {
     int at; /* the argument being looked at */
 } parse;
 
-static const cli_option *find_name(const cli_command *command, const char *name, size_t length)
-{
-    for (const cli_option *option = command->options; option->name; option++)
-        if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) return option;
-    if (length == strlen(force_option.name) && memcmp(name, force_option.name, length) == 0 &&
-        writes_files(command))
-        return &force_option;
-    return NULL;
-}
-
-static const cli_option *find_letter(const cli_command *command, char letter)
-{
-    for (const cli_option *option = command->options; option->name; option++)
-        if (option->letter == letter) return option;
-    return NULL;
-}
-
 static int unknown_name(const cli_command *command, const char *name, size_t length)
 {
     char word[64];
@@ -221,25 +180,33 @@ static int unknown_name(const cli_command *command, const char *name, size_t len
         memcpy(word, name, length);
         word[length] = '\0';
         for (const cli_option *option = command->options; option->name; option++)
-            if (option->help) cli_nearest_consider(word, option->name, &best, &best_distance);
-        if (writes_files(command)) cli_nearest_consider(word, force_option.name, &best, &best_distance);
-        cli_nearest_consider(word, help_option.name, &best, &best_distance);
+            if (!option->now) cli_nearest_consider(word, option->name, &best, &best_distance);
+        if (cli_writes_files(command)) cli_nearest_consider(word, force_option.name, &best, &best_distance);
+        cli_nearest_consider(word, "help", &best, &best_distance);
     }
     if (best) return cli_misuse("unknown option '--%.*s'; did you mean '--%s'?", (int)length, name, best);
     return cli_misuse("unknown option '--%.*s'", (int)length, name);
 }
 
 /* The value of an option that is not written together with it: the next argument. NULL after a message. */
-static const char *next_value(parse *state, const cli_option *option)
+static const char *next_value(parse *state, const cli_use *use)
 {
     const char *value = state->at + 1 < state->argc ? state->argv[state->at + 1] : NULL;
     /* `--json --quiet` forgot the value; a file of such a name can still be had as --json=--quiet. */
     if (!value || strncmp(value, "--", 2) == 0) {
-        cli_misuse("option '--%s' needs a value: %s", option->name, option->argument);
+        cli_misuse("option '--%s' needs a value: %s", use->name, use->argument);
         return NULL;
     }
     state->at++;
     return value;
+}
+
+static int help_on(const cli_command *command, const char *what)
+{
+    if (!what) return cli_print_help(command, CLI_HELP_DAILY);
+    if (strcmp(what, "all") == 0) return cli_print_help(command, CLI_HELP_ALL);
+    if (strcmp(what, "table") == 0) return cli_print_help(command, CLI_HELP_TABLE);
+    return cli_misuse("--help: alone, or --help=all; found '%s'", what);
 }
 
 static int parse_long(parse *state, const char *argument)
@@ -247,30 +214,36 @@ static int parse_long(parse *state, const char *argument)
     const char *name = argument + 2;
     const char *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
-    const cli_option *option = find_name(state->command, name, length);
-    if (!option && length == 4 && memcmp(name, "help", 4) == 0 && !equals) return print_help(state->command);
-    if (!option) return unknown_name(state->command, name, length);
-    if (takes_no_value(option)) {
-        if (equals) return cli_misuse("option '--%s' takes no value, found '%s'", option->name, equals + 1);
-        return store(option, NULL);
+    cli_use use;
+    if (!find_use(state->command, name, length, &use)) {
+        if (length == 4 && memcmp(name, "help", 4) == 0)
+            return help_on(state->command, equals ? equals + 1 : NULL);
+        return unknown_name(state->command, name, length);
     }
-    const char *value = equals ? equals + 1 : next_value(state, option);
-    return value ? store(option, value) : CLI_USAGE;
+    if (!use.argument) {
+        if (equals) return cli_misuse("option '--%s' takes no value, found '%s'", use.name, equals + 1);
+        return option_store(&use, NULL);
+    }
+    const char *value = equals ? equals + 1 : next_value(state, &use);
+    return value ? option_store(&use, value) : CLI_USAGE;
 }
 
 /* -q, -qv, -o FILE, -oFILE */
 static int parse_letters(parse *state, const char *argument)
 {
     for (const char *letter = argument + 1; *letter; letter++) {
-        const cli_option *option = find_letter(state->command, *letter);
-        if (!option && *letter == help_option.letter) return print_help(state->command);
-        if (!option) return cli_misuse("unknown option '-%c'", *letter);
-        if (takes_no_value(option)) {
-            store(option, NULL);
+        cli_use use;
+        if (!find_letter(state->command, *letter, &use)) {
+            if (*letter == 'h' || *letter == 'H')
+                return help_on(state->command, *letter == 'H' ? "all" : NULL);
+            return cli_misuse("unknown option '-%c'", *letter);
+        }
+        if (!use.argument) {
+            option_store(&use, NULL);
             continue;
         }
-        const char *value = letter[1] ? letter + 1 : next_value(state, option);
-        return value ? store(option, value) : CLI_USAGE;
+        const char *value = letter[1] ? letter + 1 : next_value(state, &use);
+        return value ? option_store(&use, value) : CLI_USAGE;
     }
     return -1;
 }
@@ -290,14 +263,14 @@ static int check_count(const cli_command *command, size_t found, char **argv)
 static void hint_at_options(const cli_command *command, char *const *arguments, size_t count)
 {
     static const char *const common[] = {"help", "quiet", "output", "progress", "force", "size"};
-    const cli_option *quiet = find_name(command, "quiet", 5);
+    const cli_option *quiet = find_option(command, "quiet", 5);
     if (quiet && *(const bool *)quiet->target) return;
     for (size_t i = 1; i < count; i++) {
         const char *name = arguments[i] + 2;
         if (strncmp(arguments[i], "--", 2) != 0) continue;
         if (*name == '\0') return;
-        const cli_option *option = find_name(command, name, strcspn(name, "="));
-        if (!option || !option->help) continue;
+        const cli_option *option = find_option(command, name, strcspn(name, "="));
+        if (!option || option->now) continue;
         bool is_common = false;
         for (size_t j = 0; j < sizeof common / sizeof *common; j++)
             is_common |= strcmp(option->name, common[j]) == 0;

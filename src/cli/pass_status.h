@@ -5,22 +5,11 @@
 
 #include "cli.h"
 
-#define CLI_PASS_STATUS_OPTION(target)                                                                       \
-    {                                                                                                        \
-        "pass-status", 0, CLI_FLAG, target, NULL,                                                            \
-            "exit with the program's own status, 128 + N when signal N\n"                                    \
-            "killed it; 1, 2 or 3 when fathom itself has none or not all"                                    \
-    }
-#define CLI_PASS_STATUS_NOTES                                                                                \
-    "The program's own exit status is shown; fathom's is 0 when everything was seen, 3 when the\n"           \
-    "program was killed or something is missing, 1 when there is no result (--pass-status: the\n"            \
-    "program's)."
+#include <fathom/job.h>
 
-/* How the first program ended. */
-typedef struct cli_program_end {
-    bool known;
-    int exit_code, signal; /* signal 0: none */
-} cli_program_end;
+#define CLI_PROGRAM_EXITS "0 complete, 1 no result, 2 bad usage, 3 incomplete (PROGRAM's is printed)"
+
+typedef fm_job_end cli_program_end;
 
 /* Of a collection: of the program that was started, or what it became by exec. */
 void cli_program_end_find(const fm_collection *collection, cli_program_end *end);

@@ -7,11 +7,9 @@
 
 /* The option, and its older spelling, which means something else in verbs that analyse. */
 #define CLI_SELECT_OPTION(target)                                                                            \
+    {"select", CLI_TO(target)},                                                                              \
     {                                                                                                        \
-        "select", 0,       CLI_COUNT,                                                                        \
-        target,   "BYTES", "the profile of this granularity, where a file holds several"},                   \
-    {                                                                                                        \
-        "granularity", 'g', CLI_COUNT, target, "BYTES", NULL                                                 \
+        "granularity", CLI_OLD("select")                                                                     \
     }
 
 /* The profile of this granularity, or NULL. 0 is any: the first one. */

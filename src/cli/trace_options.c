@@ -4,7 +4,6 @@
  * there is to say about a trace after it was read.
  */
 #include "cli.h"
-#include "nearest.h"
 #include "new_keys.h"
 
 #include <inttypes.h>
@@ -52,12 +51,67 @@ static int translate_delimiter(const char *text, char *delimiter)
     return -1;
 }
 
-int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options)
+/* Of "key=a,b,size=3" the next one's value, cut out of the text: what has no name and = belongs to the value
+ * before it. NULL: there is none. */
+static char *next_setting(char **rest, const char *const *names, size_t count, size_t *which)
 {
+    char *setting = *rest, *end = setting;
+    if (!setting) return NULL;
+    for (*rest = NULL; (end = strchr(end, ',')) && !*rest; end++)
+        for (size_t i = 0; i < count && !*rest; i++) {
+            const size_t length = strlen(names[i]);
+            if (strncmp(end + 1, names[i], length) != 0 || end[1 + length] != '=') continue;
+            *end = '\0';
+            *rest = end + 1;
+        }
+    for (*which = 0; *which < count; ++*which) {
+        const size_t length = strlen(names[*which]);
+        if (strncmp(setting, names[*which], length) == 0 && setting[length] == '=')
+            return setting + length + 1;
+    }
+    return setting;
+}
+
+/* "csv:key=2,size=3": the format, and what other options say alone. trace keeps pointers into text. */
+static int read_settings(cli_trace_options *trace, char *text)
+{
+    static const char *const names[] = {"key",      "size",      "delimiter",   "header",
+                                        "key-unit", "size-unit", "instructions"};
+    enum { TEXTS = 4, UNITS = 6, COUNT = 7 };
+    const char **const texts[] = {&trace->key, &trace->size_column, &trace->delimiter, &trace->header};
+    char *rest = strchr(text, ':'), *value;
+    size_t which;
+    if (rest) *rest++ = '\0';
+    trace->format = text[0] ? text : NULL;
+    while ((value = next_setting(&rest, names, COUNT, &which))) {
+        uint64_t *unit = which == UNITS - 1 ? &trace->size_unit : &trace->key_unit;
+        if (which == COUNT)
+            return cli_misuse("--format: expected key, size, key-unit, size-unit, delimiter, header or "
+                              "instructions and = after '%s:', found '%s'",
+                              text, value);
+        if (which < TEXTS)
+            *texts[which] = value;
+        else if (which == UNITS)
+            trace->instructions = value;
+        else if (!cli_parse_bytes(value, unit))
+            return cli_misuse("--format: %s: expected a number of bytes, found '%s'", names[which], value);
+    }
+    return -1;
+}
+
+int cli_reader_options(const cli_trace_options *given_options, fm_reader_options *options)
+{
+    static char settings[1024]; /* the reader's options point into it */
+    cli_trace_options read = *given_options, *const trace = &read;
     *options = (fm_reader_options){0};
     if (trace->format) {
-        int code = check_format(trace->format);
+        if ((size_t)snprintf(settings, sizeof settings, "%s", trace->format) >= sizeof settings)
+            return cli_misuse("--format: too much of it");
+        int code = read_settings(trace, settings);
+        if (code < 0 && trace->format) code = check_format(trace->format);
         if (code >= 0) return code;
+    }
+    if (trace->format) {
         const char *given = csv_option_given(trace);
         if (given && strcmp(trace->format, "csv") != 0)
             return cli_misuse("--%s is for csv traces, and --format says '%s'", given, trace->format);
@@ -148,4 +202,73 @@ int cli_check_level(uint64_t given, bool store, int *level)
     if (given == UINT64_MAX) return -1;
     if (given < 1 || given > 22) return cli_misuse("--level: expected 1 to 22, found %" PRIu64, given);
     return store ? cli_misuse("--level and --store contradict each other") : -1;
+}
+
+/* ---- the library's words ---- */
+
+/* A member is told by its struct (fm_reader_options.format), or by the prefix of those that only tables have
+ * (csv_key). Its option has the same name with dashes, but for a few. */
+enum { MEMBER_LENGTH = 64 };
+
+static bool is_word_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static size_t word_length(const char *at)
+{
+    size_t length = 0;
+    while (is_word_letter(at[length])) length++;
+    return length;
+}
+
+/* The name of a member at `at`, and how long it is with its struct; 0: there is none. */
+static size_t find_member(const char *at, const char **member, size_t *length)
+{
+    *length = word_length(at);
+    *member = at;
+    if (strncmp(at, "csv_", 4) == 0) return *length;
+    if (strncmp(at, "fm_", 3) != 0 || at[*length] != '.') return 0;
+    const size_t before = *length + 1;
+    *member = at + before;
+    *length = word_length(*member);
+    return *length > 0 ? before + *length : 0;
+}
+
+static void name_option(const char *member, size_t length, char option[MEMBER_LENGTH])
+{
+    static const char *const others[][2] = {
+        {"csv_size", "--size-column"}, {"fetches", "--instructions"}, {"engine_options", "--engine-option"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i][0]) == length && memcmp(others[i][0], member, length) == 0) {
+            snprintf(option, MEMBER_LENGTH, "%s", others[i][1]);
+            return;
+        }
+    if (length > 4 && memcmp(member, "csv_", 4) == 0) member += 4, length -= 4;
+    snprintf(option, MEMBER_LENGTH, "--%.*s", (int)(length < MEMBER_LENGTH - 3 ? length : MEMBER_LENGTH - 3),
+             member);
+    for (char *c = option; *c; c++)
+        if (*c == '_') *c = '-';
+}
+
+char *cli_option_words(const char *text, char *to, size_t size)
+{
+    size_t used = 0;
+    bool quoted = false, inside = false; /* a word */
+    for (const char *at = text; *at && used + MEMBER_LENGTH < size;) {
+        const char *member;
+        size_t length, whole = 0;
+        if (!quoted && !inside && is_word_letter(*at)) whole = find_member(at, &member, &length);
+        if (whole > 0) {
+            name_option(member, length, to + used);
+            used += strlen(to + used);
+            at += whole;
+            continue;
+        }
+        if (*at == '\'') quoted = !quoted;
+        inside = is_word_letter(*at);
+        to[used++] = *at++;
+    }
+    to[used] = '\0';
+    return to;
 }

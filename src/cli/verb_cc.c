@@ -381,26 +381,32 @@ static int compile(const cc_language *language, int argc, char **argv)
 
 static int run(const cc_language *language, const char *usage, const char *example, int argc, char **argv)
 {
-    const cli_option none[] = {{NULL, 0, CLI_FLAG, NULL, NULL, NULL}};
+    const cli_option none[] = {{0}};
     char about[1600], notes[1200];
     snprintf(about, sizeof about,
-             "Compiles and links as %s does, with a hook at every load and store. The program runs alone as\n"
-             "ever; started by fathom run, it reports its own references, in 0.4 to 0.8 of the time that\n"
-             "Valgrind takes, and several threads at once.\n"
-             "All arguments are the compiler's own and go to it as they are, but for a lone --help.\n"
-             "What is not compiled so (libc, other libraries) is not seen.",
+             "Compiles and links as %s does, with a hook at every load and store. The\n"
+             "program runs alone as ever; started by fathom run, it reports its own\n"
+             "references, in 0.4 to 0.8 of the time that Valgrind takes, and several threads\n"
+             "at once. All arguments are the compiler's own and go to it as they are, but for\n"
+             "a lone --help. What is not compiled so (libc, other libraries) is not seen.",
              language->usual);
     snprintf(notes, sizeof notes,
              "Environment:\n"
-             "  %-10s the %s compiler, gcc's or clang's (default %s); may have arguments\n"
+             "  %s: the %s compiler and its arguments (default %s)\n"
              "\n"
-             "Adds -g where no -g option is given, so that references can be led back to lines.\n"
+             "Adds -g where no -g option is given, for source lines.\n"
              "\n"
              "Example:\n%s",
              language->variable, language->what, language->usual, example);
-    const cli_command command = {
-        .usage = usage, .about = about, .options = none, .notes = notes, .least = 0, .most = 0};
-    bool wants_help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    const cli_command command = {.usage = usage,
+                                 .about = about,
+                                 .options = none,
+                                 .exits = "that of the compiler",
+                                 .notes = notes,
+                                 .least = 0,
+                                 .most = 0};
+    bool wants_help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+                                    strcmp(argv[1], "--help=table") == 0);
     if (wants_help) {
         size_t count;
         return cli_finish(cli_parse(&command, argc, argv, &count));

@@ -235,21 +235,16 @@ int cli_verb_check(int argc, char **argv)
     bool progress = false;
     cli_trace_options trace = {0};
     const cli_option table[] = {
-        {"verbose", 'v', CLI_FLAG, &found.verbose, NULL, "native format: a line for every block"},
-        {"json", 'j', CLI_OUTPUT, &json, "FILE", "write the result as JSON; - is standard output"},
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
-        {"progress", 0, CLI_FLAG, &progress, NULL, "show progress even where standard error is no terminal"},
-        CLI_TRACE_OPTIONS(&trace),
-        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+        {"verbose", CLI_TO(&found.verbose)}, {"json", CLI_TO(&json), .help = "write the result as JSON"},
+        {"quiet", CLI_TO(&cli_quiet)},       {"progress", CLI_TO(&progress)},
+        CLI_TRACE_OPTIONS(&trace),           {0},
     };
     const cli_command command = {
         .usage = "fathom check [options] TRACE",
-        .about = "Verifies a stored trace: the native format block by block with checksums and index, any "
-                 "other by\n"
-                 "reading it to its end. Exit code 0: sound; 3: damaged, but some of it can be read; 1: it "
-                 "cannot\n"
-                 "be read as a trace.",
+        .about = "Verifies a stored trace: the native format block by block with checksums and\n"
+                 "index, any other by reading it to its end.",
         .options = table,
+        .exits = "0 sound, 1 not readable as a trace, 2 bad usage, 3 damaged in part",
         .notes = "Example:\n"
                  "  fathom check --verbose trace.fathom\n",
         .least = 1,

@@ -60,18 +60,19 @@ int cli_verb_compare(int argc, char **argv)
     const char *json = NULL;
     uint64_t granularity = 0;
     const cli_option table[] = {
-        {"json", 'j', CLI_OUTPUT, &json, "FILE", "write the result as JSON; - is standard output"},
+        {"json", CLI_TO(&json), .help = "write the result as JSON"},
         CLI_SELECT_OPTION(&granularity),
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
-        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+        {"quiet", CLI_TO(&cli_quiet), .help = "no notes"},
+        {0},
     };
     const cli_command command = {
         .usage = "fathom compare [options] A B",
-        .about = "Says how alike two profiles are: the overlap 1-E/2 of Ding & Zhong, S and its smoothed\n"
-                 "form of RDX, the average error of HP-RDA, and the largest and the mean difference of\n"
-                 "the two miss-ratio curves. Profiles of different resolution or bound are brought to\n"
-                 "what both have; the granularity must be the same.",
+        .about = "Says how similar two profiles are: the overlap 1-E/2 of Ding & Zhong, S and its\n"
+                 "smoothed form of RDX, the average error of HP-RDA, and the largest and the mean\n"
+                 "difference of the two miss-ratio curves. Profiles of different resolution or\n"
+                 "bound are brought to what both have; the granularity must be the same.",
         .options = table,
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
         .notes = "Example:\n"
                  "  fathom compare exact.json sampled.json\n",
         .least = 2,

@@ -132,27 +132,26 @@ int cli_verb_convert(int argc, char **argv)
 {
     convert_options options = {.level = UINT64_MAX};
     const cli_option table[] = {
-        {"output", 'o', CLI_OUTPUT, &options.output, "OUT",
-         "the trace to write; - is standard output (needs --to)"},
-        CLI_TO_OPTION(&options.to),
-        CLI_LEVEL_OPTION(&options.level),
-        {"store", 0, CLI_FLAG, &options.store, NULL, "native format: coded but not compressed"},
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "show progress even where standard error is no terminal"},
+        {"output", CLI_TO(&options.output), .argument = "OUT",
+         .help = "the trace to write; - is stdout (needs --to)", .usual = "", .group = CLI_WRITTEN},
+        {"to", CLI_TO(&options.to)},
+        {"level", CLI_TO(&options.level)},
+        {"store", CLI_TO(&options.store)},
+        {"quiet", CLI_TO(&cli_quiet)},
+        {"progress", CLI_TO(&options.progress)},
         CLI_TRACE_OPTIONS(&options.trace),
-        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+        {0},
     };
     const cli_command command = {
         .usage = "fathom convert [options] IN -o OUT",
-        .about =
-            "Writes the trace IN (- is standard input) in another format, told by the ending of OUT or by\n"
-            "--to; .zst and .gz compress all but the native format. OUT appears only when it is complete.\n"
-            "Of a damaged trace, what is sound is written, and the exit code is 3.",
+        .about = "Writes the trace IN (- is standard input) in another format: that of the ending\n"
+                 "of OUT, or of --to; .zst and .gz compress all but the native format. OUT appears\n"
+                 "only when it is complete. Of a damaged trace, what is sound is written.",
         .options = table,
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
         .notes = "Examples:\n"
                  "  fathom convert trace.lackey -o trace.fathom\n"
-                 "  fathom convert disk.csv --key lbn --key-unit 512 --size-column size -o disk.fathom\n"
+                 "  fathom convert disk.csv --format csv:key=lbn,key-unit=512 -o disk.fathom\n"
                  "  fathom convert trace.fathom --to text -o - | head\n",
         .least = 1,
         .reads = CLI_READS_TRACE,

@@ -160,47 +160,37 @@ int cli_verb_diff(int argc, char **argv)
 {
     diff_options options = {.attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"fail-if", 0, CLI_JOIN, &options.conditions, "CONDITION",
-         "exit with 4 when it holds: misses@L2 > +5%, late@48K > 1000,\nmisses@L1d in solve > +0, references "
-         "> +1%;\n"
-         "may be given several times"},
-        {"allow", 0, CLI_JOIN, &options.allowed, "LIST",
-         "compare although this differs: end, incomplete, empty, watched,\ncollector, engine"},
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write all of it as JSON; - is standard output"},
-        {"markdown", 0, CLI_OUTPUT, &options.markdown, "FILE", "write it as Markdown; - is standard output"},
-        {"report", 0, CLI_OUTPUT, &options.report, "FILE",
-         "write a page with the two sources side by side; - is\nstandard output"},
-        {"title", 0, CLI_STRING, &options.title, "TEXT", "that page's title"},
-        {"source", 0, CLI_STRING, &options.source, "FOLDERS",
-         "where source files are looked for first, as in fathom report"},
-        {"size", 0, CLI_STRING, &options.attribution.sizes, "LIST",
-         "caches to compare at, in bytes: 32K,1M\n(default: those of the runs, else this machine's)"},
-        {"by", 0, CLI_STRING, &options.attribution.by, "WHAT",
-         "misses by line (default), function or object"},
-        {"top", 0, CLI_COUNT, &options.attribution.top, "N",
-         "show at most N that got better, and N worse (default 10)"},
+        {"fail-if", CLI_TO(&options.conditions)},
+        {"allow", CLI_TO(&options.allowed)},
+        {"json", CLI_TO(&options.json), .help = "write all of it as JSON"},
+        {"markdown", CLI_TO(&options.markdown)},
+        {"report", CLI_TO(&options.report), .help = "write an HTML page, the two sources side by side"},
+        {"title", CLI_TO(&options.title)},
+        {"source", CLI_TO(&options.source)},
+        {"size", CLI_TO(&options.attribution.sizes), .usual = "the profiles'"},
+        {"by", CLI_TO(&options.attribution.by)},
+        {"top", CLI_TO(&options.attribution.top)},
         CLI_SELECT_OPTION(&options.granularity),
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
+        {"quiet", CLI_TO(&cli_quiet), .help = "no notes"},
         {0},
     };
     const cli_command command = {
         .usage = "fathom diff [options] BEFORE AFTER",
-        .about =
-            "What got better and what got worse between two profiles of a program, before and after a\n"
-            "change: misses at each cache, references, and the same by line, function or data object.\n"
-            "Lines are matched through the edit. A change of 0.5 % or less is none; nor is one within\n"
-            "the bands of sampled profiles. Two runs that ended differently, or of which not the same was\n"
-            "seen, are not comparable; then every condition holds.",
+        .about = "What got better and what got worse between two profiles of a program, before and\n"
+                 "after a change: misses at each cache, references, and the same by line, function\n"
+                 "or data object. Lines are matched through the edit. A change of 0.5 % or less is\n"
+                 "none, nor is one within the confidence intervals of sampled profiles. Runs that\n"
+                 "ended differently, or of which not the same was seen, are not comparable; then\n"
+                 "every condition holds.",
         .options = table,
-        .notes =
-            "A condition is METRIC[@CACHE] [in FUNCTION] OP VALUE. METRIC: misses, late, ratio, references.\n"
-            "OP: >, >=, <, <=. VALUE: +5% against before, +1000 more than before, 1000 after. FUNCTION *: "
-            "any.\n"
-            "Exit status: 4 when a condition holds.\n"
-            "\n"
-            "Examples:\n"
-            "  fathom diff before.json after.json\n"
-            "  fathom diff --fail-if 'misses@L2 > +5%' --markdown comment.md main.json change.json\n",
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete, 4 a condition holds",
+        .notes = "A condition is METRIC[@CACHE] [in FUNCTION] OP VALUE. METRIC: misses, late,\n"
+                 "ratio, references. OP: >, >=, <, <=. VALUE: +5% against before, +1000 more than\n"
+                 "before, 1000 after. FUNCTION *: any.\n"
+                 "\n"
+                 "Examples:\n"
+                 "  fathom diff before.json after.json\n"
+                 "  fathom diff --fail-if 'misses@L2 > +5%' --markdown pr.md main.json change.json\n",
         .least = 2,
         .reads = CLI_READS_PROFILES,
         .most = 2,

@@ -71,27 +71,27 @@ int cli_verb_gen(int argc, char **argv)
     gen_options options = {.level = UINT64_MAX, .stream = {.seed = 1, .skew = 0.99}};
     uint64_t references = UINT64_MAX;
     const cli_option table[] = {
-        {"output", 'o', CLI_OUTPUT, &options.output, "TRACE",
-         "the trace to write; - is standard output (needs --to)"},
-        {"keys", 0, CLI_COUNT, &options.stream.keys, "M", "how many different keys there are"},
-        {"references", 0, CLI_COUNT, &references, "N", "how many references to write"},
-        {"seed", 0, CLI_COUNT, &options.stream.seed, "S",
-         "another seed gives another random stream (default 1)"},
-        {"skew", 0, CLI_REAL, &options.stream.skew, "A", "zipf: the exponent (default 0.99)"},
-        CLI_TO_OPTION(&options.format),
-        CLI_LEVEL_OPTION(&options.level),
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "show progress even where standard error is no terminal"},
-        {"format", 0, CLI_STRING, &options.format, "NAME", NULL},
-        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+        {"output", CLI_TO(&options.output), .argument = "TRACE",
+         .help = "the trace to write; - is stdout (needs --to)", .usual = "", .group = CLI_WRITTEN},
+        {"keys", CLI_TO(&options.stream.keys)},
+        {"references", CLI_TO(&references)},
+        {"seed", CLI_TO(&options.stream.seed)},
+        {"skew", CLI_TO(&options.stream.skew)},
+        {"to", CLI_TO(&options.format)},
+        {"level", CLI_TO(&options.level)},
+        {"quiet", CLI_TO(&cli_quiet)},
+        {"progress", CLI_TO(&options.progress)},
+        {"format", CLI_OLD("to")},
+        {0},
     };
     char notes[2048];
     const cli_command command = {
         .usage = "fathom gen PATTERN --keys M --references N [options] -o TRACE",
-        .about = "Writes a synthetic trace. The same options and seed give the same trace on every machine.",
+        .about = "Writes a synthetic trace. The same options and seed give the same trace on every\n"
+                 "machine.",
         .options = table,
         .notes = list_patterns(notes, sizeof notes),
+        .choices = "zipf uniform cyclic sawtooth loguniform distinct same",
         .least = 1,
         .most = 1,
     };

@@ -286,37 +286,29 @@ int cli_verb_mrc(int argc, char **argv)
 {
     mrc_options options = {.hit_ratio = -2};
     const cli_option table[] = {
-        {"csv", 0, CLI_OUTPUT, &options.csv, "FILE", "write the curve as CSV; - is standard output"},
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE",
-         "write the curve and the caches as JSON; - is standard output"},
-        {"size", 0, CLI_STRING, &options.sizes, "LIST",
-         "miss ratios at these sizes in bytes: 32K,1M,512M; of a profile\nof keys, in keys: 1000000,30Mkeys"},
-        {"blocks", 0, CLI_STRING, &options.blocks, "LIST", "miss ratios at these sizes in blocks: 1000,64K"},
-        {"cache", 0, CLI_STRING, &options.caches, "LIST",
-         "estimate for set-associative caches: SIZE:WAYS[:LINE],...\nsuch as 32K:8:64 (LINE: the profile's "
-         "block)"},
-        {"hit-ratio", 0, CLI_REAL, &options.hit_ratio, "SHARE",
-         "the smallest cache with this hit ratio, 0.9 for 90 %, or that\nnone has it"},
-        {"machine", 0, CLI_FLAG, &options.machine, NULL,
-         "this machine's caches, too, instead of the profile's"},
-        {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "no caches but those that are named"},
+        {"csv", CLI_TO(&options.csv), .help = "write the curve as CSV"},
+        {"json", CLI_TO(&options.json), .help = "write the curve and the caches as JSON"},
+        {"size", CLI_TO(&options.sizes), .help = "cache sizes in bytes, or keys: 32K,1M 30Mkeys",
+         .usual = ""},
+        {"blocks", CLI_TO(&options.blocks)},
+        {"cache", CLI_TO(&options.caches)},
+        {"hit-ratio", CLI_TO(&options.hit_ratio)},
+        {"machine", CLI_TO(&options.machine)},
+        {"no-machine", CLI_TO(&options.no_machine)},
         CLI_SELECT_OPTION(&options.granularity),
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
-        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+        {"quiet", CLI_TO(&cli_quiet), .help = "no notes"},
+        {0},
     };
     const cli_command command = {
         .usage = "fathom mrc [options] PROFILE...",
-        .about =
-            "Shows the miss-ratio curve of a profile: which share of the references would miss in a\n"
-            "fully associative LRU cache of each size. Then the miss ratios at named caches; without\n"
-            "any, at those that the profile was made for, else at those of this machine, read through\n"
-            "hwloc. Where a cache's ways are known, its\n"
-            "sets are accounted for by an estimate (Hill & Smith's binomial model). Several profiles are\n"
-            "laid over each other.",
+        .about = "Shows the miss-ratio curve of a profile: the share of references that miss in a\n"
+                 "fully associative LRU cache of each size. Then the miss ratios of named caches;\n"
+                 "without any, of those that the profile was made for, else of this machine's.\n"
+                 "Sets and ways are accounted for by an estimate. Several profiles are laid over\n"
+                 "each other. PROFILE may be - for standard input.",
         .options = table,
-        .notes = "PROFILE may be - for standard input.\n"
-                 "\n"
-                 "Example:\n"
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
+        .notes = "Example:\n"
                  "  fathom mrc profile.json --size 32K,1M --cache 48K:12:64 --csv curve.csv\n",
         .least = 1,
         .reads = CLI_READS_PROFILES,

@@ -228,35 +228,27 @@ int cli_verb_phases(int argc, char **argv)
 {
     phases_options options = {.top = CLI_TOP, .alike = 0.9, .depth = 1};
     const cli_option table[] = {
-        {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",
-         "cut level 1 where blocks come back from further away than\nthis (default: where the trace "
-         "changes)"},
-        {"depth", 0, CLI_COUNT, &options.depth, "LEVEL",
-         "show the phases of this level; those of level 2 are inside\nthose of level 1, and so on (default "
-         "1)"},
-        {"alike", 0, CLI_REAL, &options.alike, "SHARE",
-         "phases whose profiles overlap by this are of one kind\n(default 0.9)"},
-        {"granularity", 'g', CLI_STRING, &options.granularity, "BYTES",
-         "block size, a power of two (default 64 for memory\naddresses, 1 for keys)"},
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE",
-         "write the profile of the trace, with its phases, as JSON;\nfathom report draws them"},
-        {"profiles", 0, CLI_STRING, &options.profiles, "PREFIX",
-         "write a profile of each phase of the level that is shown:\nPREFIX1.json, PREFIX2.json, …"},
-        {"top", 0, CLI_COUNT, &options.top, "N", "show the first N phases of the level (default 10)"},
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress also when standard error is no terminal"},
+        {"threshold", CLI_TO(&options.threshold), .group = CLI_MEASURED,
+         .help = "cut where blocks return from further away"},
+        {"depth", CLI_TO(&options.depth)},
+        {"alike", CLI_TO(&options.alike)},
+        {"granularity", CLI_TO(&options.granularity), .help = "block size", .usual = "64; keys: 1"},
+        {"json", CLI_TO(&options.json), .help = "write the profile with its phases, for fathom report"},
+        {"profiles", CLI_TO(&options.profiles)},
+        {"top", CLI_TO(&options.top), .help = "show the first N phases of the level"},
+        {"quiet", CLI_TO(&cli_quiet)},
+        {"progress", CLI_TO(&options.progress)},
         CLI_TRACE_OPTIONS(&options.trace),
         {0},
     };
     const cli_command command = {
         .usage = "fathom phases [options] TRACE",
-        .about =
-            "Finds the phases of a trace, and the phases inside them. A phase begins where the distances or\n"
-            "the data in use change. Phases that follow each other again and again are a round, which is\n"
-            "a phase of the level above; level 1 is the uppermost. A trace that changes nowhere is cut into\n"
-            "its sweeps. Phases with like profiles are of one kind: they recur.",
+        .about = "Finds the phases of a trace, and the phases inside them. A phase begins where\n"
+                 "the distances or the data in use change. A sequence of phases that repeats is a\n"
+                 "phase of the level above; level 1 is the uppermost. A trace without changes is\n"
+                 "split into its passes over the data. Similar phases are of one class.",
         .options = table,
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
         .notes = "Example:\n"
                  "  fathom record -o solve.fathom -- ./solve 100\n"
                  "  fathom phases solve.fathom --json phases.json\n"

@@ -122,8 +122,9 @@ static void say_unit(const fm_model *model, double size)
     else if (blocks)
         cli_note("--data-size: %.0f distinct keys; the model's runs had %.0f to %.0f", size, least, most);
     else
-        cli_note("--data-size: %.6g, in the unit of fathom train --sizes; the model's runs had %.6g to %.6g",
-                 size, least, most);
+        cli_note(
+            "--data-size: %.6g, in the unit of fathom train --data-size; the model's runs had %.6g to %.6g",
+            size, least, most);
 }
 
 static int predict(const char *path, predict_options *options, fm_bins bins)
@@ -145,34 +146,26 @@ int cli_verb_predict(int argc, char **argv)
     predict_options options = {0};
     const char *size = NULL;
     const cli_option table[] = {
-        {"data-size", 0, CLI_STRING, &size, "S",
-         "size of the data: a number of distinct blocks (not bytes; of a\n64-byte block, 1M is 64 MiB), or "
-         "in the unit of fathom train\n--sizes"},
-        {"size-from", 0, CLI_INPUT_TRACE, &options.trace_path, "TRACE",
-         "find the size by distance-based sampling of a trace's\nbeginning"},
-        {"threshold", 0, CLI_COUNT, &options.threshold, "BLOCKS",
-         "with --size-from: distances over it are looked at (default:\nhalf of the smallest run's distinct "
-         "blocks)"},
-        {"data-samples", 0, CLI_COUNT, &options.samples, "M",
-         "with --size-from: data samples that must have their peak\n(default 2)"},
-        {"peaks", 0, CLI_COUNT, &options.peaks, "K",
-         "with --size-from: which peak of each tells (default 1)"},
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
-        {"bins", 0, CLI_STRING, &options.bins, "NAME", "histogram resolution: loglinear (default), log2"},
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no progress, no notes"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress also when standard error is no terminal"},
+        {"data-size", CLI_TO(&size), .help = "size of the data in blocks, or in train's unit"},
+        {"size-from", CLI_TO(&options.trace_path)},
+        {"threshold", CLI_TO(&options.threshold), .help = "--size-from: look at distances over this only"},
+        {"data-samples", CLI_TO(&options.samples)},
+        {"peaks", CLI_TO(&options.peaks)},
+        {"json", CLI_TO(&options.json)},
+        {"bins", CLI_TO(&options.bins), .help = "histogram: log2 or loglinear"},
+        {"quiet", CLI_TO(&cli_quiet)},
+        {"progress", CLI_TO(&options.progress)},
         CLI_TRACE_OPTIONS(&options.trace),
-        /* Older spellings. */
-        {"sample", 0, CLI_INPUT_TRACE, &options.trace_path, "TRACE", NULL},
-        {"samples", 0, CLI_COUNT, &options.samples, "M", NULL},
+        {"sample", CLI_OLD("size-from")},
+        {"samples", CLI_OLD("data-samples")},
         {0},
     };
     const cli_command command = {
         .usage = "fathom predict [options] MODEL",
-        .about = "The profile that a model (fathom train) expects for data of another size. It is a profile\n"
-                 "like any other, marked as predicted, with the accuracy to be expected.",
+        .about = "The profile that a model (fathom train) expects for data of another size. It is\n"
+                 "a profile like any other, marked as predicted, with the accuracy to be expected.",
         .options = table,
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
         .notes = "Examples:\n"
                  "  fathom predict solve.model --data-size 1M --json huge.json\n"
                  "  fathom predict solve.model --size-from huge.fathom\n",

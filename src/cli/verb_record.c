@@ -196,26 +196,25 @@ int cli_verb_record(int argc, char **argv)
 {
     record_options options = {.level = UINT64_MAX, .collect.limit = UINT64_MAX, .collect.limit_time = -1};
     const cli_option table[] = {
-        {"output", 'o', CLI_OUTPUT, &options.output, "TRACE", "the file to write, in the native format"},
+        {"output", CLI_TO(&options.output), .argument = "TRACE",
+         .help = "the trace to write, in the native format", .usual = "", .group = CLI_WRITTEN},
         CLI_COLLECT_OPTIONS(&options.collect),
-        CLI_LEVEL_OPTION(&options.level),
-        {"store", 0, CLI_FLAG, &options.store, NULL, "do not compress"},
-        CLI_PASS_STATUS_OPTION(&options.pass_status),
-        {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress on standard error, a line a second (by itself: on a\nterminal, after 2, 4, 8 … seconds)"},
+        {"level", CLI_TO(&options.level)},
+        {"store", CLI_TO(&options.store), .help = "do not compress"},
+        {"pass-status", CLI_TO(&options.pass_status)},
+        {"quiet", CLI_TO(&options.quiet)},
+        {"progress", CLI_TO(&options.progress), .help = "a line of progress a second on stderr"},
         {0},
     };
     const cli_command command = {
         .usage = "fathom record [options] -o TRACE -- PROGRAM [ARGUMENTS…]",
-        .about = "Runs a program and stores its data references, with the code that makes them, for\n"
+        .about = "Runs PROGRAM and stores its data references, with the code that makes them, for\n"
                  "`fathom analyze`. `fathom run` does both at once and stores nothing.",
         .options = table,
-        .notes = CLI_PASS_STATUS_NOTES
-        "\n\n"
-        "Examples:\n"
-        "  fathom record -o sort.fathom -- sort -n numbers.txt\n"
-        "  fathom record --limit 100M --at-limit stop -o start.fathom -- ./server\n",
+        .exits = CLI_PROGRAM_EXITS,
+        .notes = "Examples:\n"
+                 "  fathom record -o sort.fathom -- sort -n numbers.txt\n"
+                 "  fathom record --limit 100M --at-limit stop -o start.fathom -- ./server\n",
         .least = 1,
         .reads = CLI_READS_PROGRAM,
         .most = SIZE_MAX,

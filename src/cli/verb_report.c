@@ -161,42 +161,31 @@ int cli_verb_report(int argc, char **argv)
 {
     report_options options = {.attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"output", 'o', CLI_OUTPUT, &options.path, "FILE", "where the page goes; - is standard output"},
-        {"title", 0, CLI_STRING, &options.title, "TEXT", "the page's title"},
-        {"size", 0, CLI_STRING, &options.attribution.sizes, "LIST",
-         "caches to judge by, in bytes: 32K,1M\n(default: those of the run, else this machine's)"},
-        {"no-machine", 0, CLI_FLAG, &options.no_machine, NULL, "mark no cache sizes but those of --size"},
-        {"source", 0, CLI_STRING, &options.source, "FOLDERS",
-         "where source files are looked for first, by the end of their\npaths; several as in PATH, separated "
-         "by "
-         "colons"},
-        {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on the page"},
-        {"callgrind", 0, CLI_OUTPUT, &options.attribution.callgrind, "FILE",
-         "write misses by source line for callgrind_annotate and\nKCachegrind; - is standard output"},
-        {"csv", 0, CLI_OUTPUT, &options.attribution.csv, "FILE",
-         "write every pair of code sites as CSV; - is standard output"},
+        {"output", CLI_TO(&options.path), .help = "write the HTML report to FILE; - is stdout", .usual = ""},
+        {"title", CLI_TO(&options.title)},
+        {"size", CLI_TO(&options.attribution.sizes), .usual = "the profile's"},
+        {"no-machine", CLI_TO(&options.no_machine), .help = "mark no cache sizes but those of --size"},
+        {"source", CLI_TO(&options.source)},
+        {"no-source", CLI_TO(&options.no_source), .group = CLI_REPORT},
+        {"callgrind", CLI_TO(&options.attribution.callgrind)},
+        {"csv", CLI_TO(&options.attribution.csv)},
         CLI_SCREEN_OPTIONS(&options.attribution),
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
-        {NULL, 0, CLI_FLAG, NULL, NULL, NULL},
+        {"quiet", CLI_TO(&cli_quiet), .help = "no notes"},
+        {0},
     };
     const cli_command command = {
         .usage = "fathom report [options] PROFILE... [-o FILE.html]",
-        .about =
-            "Shows what is wrong at every cache and which lines do it, as fathom run does at its end.\n"
-            "With -o it writes one HTML page that needs nothing else, no network and no other file: the\n"
-            "miss-ratio curves of the profiles with this machine's cache sizes marked, their\n"
-            "histograms, and a table of numbers. Where a profile knows the code it comes from (fathom\n"
-            "run), the page shows the lines that re-use data too late, their source, and the data.\n"
-            "--callgrind and --csv write that for other tools, with a page or without.",
+        .about = "Shows the misses at every cache and the lines that cause them, as fathom run\n"
+                 "does at its end. With -o it writes one HTML page that needs nothing else:\n"
+                 "miss-ratio curves with cache sizes marked, histograms, a table of numbers, and\n"
+                 "where the profile knows its code (fathom run) the lines, their source, and the\n"
+                 "data. The page holds the text of the source as it was when the profile was made:\n"
+                 "from the profile (--embed-source) or from files with the same checksum.",
         .options = table,
-        .notes =
-            "The page holds the text of the source files that the profile names, as they were when it was\n"
-            "made: out of the profile (--embed-source), or of files that have the checksum in it. Leave\n"
-            "it out with --no-source where the page is not for everyone to read.\n"
-            "\n"
-            "Examples:\n"
-            "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n"
-            "  fathom report run.json --callgrind callgrind.out.run --size 32K,1M,32M\n",
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
+        .notes = "Examples:\n"
+                 "  fathom report before.json after.json -o report.html --title 'Loop tiling'\n"
+                 "  fathom report run.json --callgrind callgrind.out.run --size 32K,1M,32M\n",
         .least = 1,
         .reads = CLI_READS_PROFILES,
         .most = 64,

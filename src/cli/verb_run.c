@@ -3,16 +3,13 @@
  * verb_run.c - fathom run: runs a program and shows its reuse-distance profile and the code that re-uses
  * data too late. Nothing is stored but the results asked for.
  *
- * It joins a collection, analyzers, attribution and views; it computes nothing itself.
+ * Options for a job of the library (fathom/job.h).
  */
 #define _GNU_SOURCE
-#include "analysis_options.h"
-#include "attribution_output.h"
 #include "cli.h"
-#include "closing_text.h"
 #include "collect_options.h"
 #include "pass_status.h"
-#include "run_profiles.h"
+#include "results.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,45 +27,6 @@ typedef struct run_options {
     cli_collect_options collect;
     cli_attribution_options attribution;
 } run_options;
-
-/* What one run holds, so that every way out can let go of it. */
-typedef struct job {
-    cli_analysis analysis;
-    unsigned threads; /* that analyse; 0: the one that receives does */
-    fm_collect_options collecting;
-    cli_attribution_caches caches;
-    fm_output *distances;
-    fm_collection *collection;
-    cli_run_profiles *profiles;
-    fm_profile *profile[CLI_MOST_GRANULARITIES];
-} job;
-
-/* ---- the run ---- */
-
-/* Until everything has ended. -1, or an exit code after a message. */
-static int receive(job *work, bool show_progress)
-{
-    fm_error error;
-    fm_collected collected;
-    cli_progress progress;
-    int code = -1;
-    cli_progress_start_beside(&progress, "accesses", show_progress);
-    while (code < 0) {
-        if (fm_collection_next(work->collection, &collected, &error)) {
-            code = cli_fail(&error);
-            break;
-        }
-        if (collected.event == FM_COLLECTED_END) break;
-        if (collected.event != FM_COLLECTED_IDLE) code = cli_run_profiles_feed(work->profiles, &collected);
-        fm_collection_state state;
-        fm_collection_state_get(work->collection, &state);
-        cli_progress_update(&progress, state.references,
-                            work->collecting.limit ? (double)state.references / (double)work->collecting.limit
-                                                   : -1);
-    }
-    cli_progress_end(&progress);
-    return code;
-}
 
 /*
  * What makes two runs of a deterministic program differ, where that can be: addresses that the kernel draws
@@ -101,183 +59,64 @@ static int fix_surroundings(void)
     return -1;
 }
 
-/* Whether code sites are told apart. */
-static bool tells_sites(const run_options *options, const job *work)
-{
-    return !options->attribution.no_sites && !work->analysis.histogram_only &&
-           !cli_analysis_engine(&work->analysis)->no_sites;
-}
-
-static int start(job *work, const run_options *options)
-{
-    fm_error error;
-    const char *const results[] = {options->json, options->report, options->output,
-                                   options->attribution.callgrind, options->attribution.csv};
-    int tried = cli_try_outputs(results, sizeof results / sizeof *results);
-    if (tried >= 0) return tried;
-    if (options->distances && fm_output_open(&work->distances, options->distances, &error))
-        return cli_fail(&error);
-    if (options->reproducible) {
-        int code = fix_surroundings();
-        if (code >= 0) return code;
-    }
-    if (fm_collection_start(&work->collection, &work->collecting, &error)) return cli_fail(&error);
-    if (!options->attribution.sizes && !work->analysis.analyzer.elements) {
-        int code = cli_attribution_find_caches(&options->attribution, &work->caches);
-        if (code >= 0) return code;
-    }
-    cli_run_setup setup = {.analysis = &work->analysis,
-                           .caches = &work->caches,
-                           .sites = tells_sites(options, work),
-                           .threads_private = options->threads_private,
-                           .reproducible = options->reproducible,
-                           .threads = work->threads,
-                           .distances = work->distances};
-    return cli_run_profiles_create(&work->profiles, &setup, work->collection);
-}
-
-/* ---- results ---- */
-
-static int show(FILE *out, const fm_view_options *view, const job *work, const run_options *options)
-{
-    static const char also[] = "also: --pairs (who used it last), --histogram, --by function|object,\n"
-                               "      --report page.html, --json run.json and then fathom diff, fathom mrc\n";
-    return cli_attribution_show(out, view, &options->attribution, (const fm_profile *const *)work->profile,
-                                work->analysis.count, &work->caches, also);
-}
-
-static int show_text(const job *work, const run_options *options)
-{
-    enum { FILE_WIDTH = 80 };
-    cli_closing_text text;
-    const int code = cli_closing_text_open(&text, options->output, FILE_WIDTH);
-    if (code >= 0) return code;
-    return cli_closing_text_close(&text, show(text.stream, &text.view, work, options));
-}
-
-static int write_report(const job *work, const run_options *options)
-{
-    const fm_report_options how = {.no_source = options->no_source};
-    return cli_write_page(options->report, &how, (const fm_profile *const *)work->profile,
-                          work->analysis.count, &work->caches);
-}
-
-/* A result that cannot be written does not take the others with it: the run may have taken long. */
-static int deliver(job *work, const run_options *options)
-{
-    fm_error error;
-    int code = -1;
-    if (work->distances) {
-        fm_output *distances = work->distances;
-        work->distances = NULL;
-        if (fm_output_commit(distances, &error)) code = cli_fail(&error);
-    }
-    if (options->json && fm_profile_write(options->json, (const fm_profile *const *)work->profile,
-                                          work->analysis.count, &error))
-        code = cli_worse(code, cli_fail(&error));
-    if (work->profile[0]->attribution)
-        code = cli_worse(code, cli_attribution_write(&options->attribution, work->profile[0], &work->caches));
-    if (options->report) code = cli_worse(code, write_report(work, options));
-    bool taken = cli_is_stdout(options->json) || cli_is_stdout(options->distances) ||
-                 cli_is_stdout(options->report) || cli_attribution_takes_stdout(&options->attribution);
-    if (options->output || !taken) code = cli_worse(code, show_text(work, options));
-    return code;
-}
-
-static int run(job *work, const run_options *options)
-{
-    int code = start(work, options);
-    if (code < 0) code = receive(work, options->progress);
-    if (code >= 0) return code;
-    if (fm_collection_processes(work->collection) == 0) {
-        cli_collect_completeness(work->collection);
-        cli_complain("%s: nothing of it was seen", work->collecting.command[0]);
-        return CLI_FAILED;
-    }
-    int completeness = cli_collect_completeness(work->collection);
-    code = cli_run_profiles_take(work->profiles, &work->collecting, work->profile);
-    if (code < 0 && tells_sites(options, work))
-        code = cli_attribution_record_sources(&options->attribution, work->profile[0]);
-    if (code < 0) code = cli_profiles_check(work->profile, work->analysis.count);
-    if (code < 0) code = cli_attribution_keep_caches(&work->caches, work->profile, work->analysis.count);
-    if (code < 0) code = deliver(work, options);
-    return code < 0 ? completeness : code;
-}
-
 /* ---- options ---- */
 
-/* The program and the thread that receives have a processor each; more threads than this have nothing to do.
- * With one processor for all, none: what another thread would do takes less time in the one that receives.
- * Each has memory of its own: one where memory is limited, or where there may be any number of processes. */
-static unsigned spare_processors(const run_options *options, const job *work)
+static int check(const run_options *options, const cli_results *results, char **command, cli_analysis *what,
+                 fm_collect_options *program)
 {
-    enum { TAKEN = 2, USEFUL = 6 };
-    const unsigned processors = fm_analyzer_processors();
-    if (processors == 1) return 0;
-    if (work->analysis.max_memory || options->collect.follow_children || processors <= TAKEN + 1) return 1;
-    return processors - TAKEN < USEFUL ? processors - TAKEN : USEFUL;
-}
-
-static int check(const run_options *options, char **command, job *work)
-{
-    int code = cli_analysis_check(&options->analysis, &work->analysis);
-    if (code < 0) cli_analysis_choose_engine(&work->analysis, 0);
-    if (code < 0) code = cli_collect_check(&options->collect, command, &work->collecting);
+    int code = cli_analysis_check(&options->analysis, what);
+    if (code < 0) cli_analysis_choose_engine(what, 0);
+    if (code < 0) code = cli_collect_check(&options->collect, command, program);
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
     if (code >= 0) return code;
-    if (work->analysis.count == 0) work->analysis.granularity[work->analysis.count++] = 64;
-    code = cli_check_sizes(options->attribution.sizes, cli_analysis_least_granularity(&work->analysis),
-                           work->analysis.analyzer.elements ? "elements" : NULL);
-    if (code >= 0) return code;
-    cli_analysis_note_bytes(&work->analysis);
-    if (work->analysis.analyzer.elements && !options->attribution.sizes)
+    if (what->count == 0) what->granularity[what->count++] = 64;
+    if (what->analyzer.elements && !options->attribution.sizes)
         cli_note("--granularity element: this machine's caches hold bytes and are left out; --size N,M names "
                  "sizes "
                  "in elements");
-    if (options->distances && work->analysis.count > 1)
-        return cli_misuse("--distances: takes one granularity, not %zu", work->analysis.count);
+    if (options->distances && what->count > 1)
+        return cli_misuse("--distances: takes one granularity, not %zu", what->count);
     if (options->distances && options->collect.follow_children)
         return cli_misuse("--distances and --follow-children: distances are written of one process only");
-    if (cli_is_stdout(options->json) + cli_is_stdout(options->distances) + cli_is_stdout(options->report) +
-            cli_is_stdout(options->output) + cli_attribution_takes_stdout(&options->attribution) >
-        1)
-        return cli_misuse("only one result can go to standard output");
-    if (work->analysis.histogram_only && (options->distances || options->call_paths ||
-                                          options->attribution.callgrind || options->attribution.csv))
+    if ((code = cli_results_check(results)) >= 0) return code;
+    if (what->histogram_only && (options->distances || options->call_paths ||
+                                 options->attribution.callgrind || options->attribution.csv))
         return cli_misuse(
             "the engine %s tells the histogram of distances only: no --distances, --call-paths, "
             "--callgrind or --csv",
             options->analysis.engine);
     if (options->call_paths && options->attribution.no_sites)
         return cli_misuse("--call-paths and --no-sites contradict each other");
-    const fm_engine_info *engine = cli_analysis_engine(&work->analysis);
+    const fm_engine_info *engine = cli_analysis_engine(what);
     if (options->call_paths && engine->no_sites)
         return cli_misuse("--call-paths: the engine %s does not tell code sites apart", engine->name);
-    if (engine->no_sites && !options->attribution.no_sites)
-        cli_note("code sites are left out: the engine %s does not tell them apart", engine->name);
-    if (work->analysis.max_memory && (options->threads_private || options->collect.follow_children))
+    if (what->max_memory && (options->threads_private || options->collect.follow_children))
         return cli_misuse("--max-memory: cannot be promised for an unknown number of threads or processes");
-    if (options->pass_status && work->collecting.stop_at_limit)
+    if (options->pass_status && program->stop_at_limit)
         return cli_misuse("--pass-status and --at-limit stop contradict each other: fathom ends the program");
-    if (options->no_source && !options->report)
-        return cli_misuse("--no-source is about the page that --report writes");
-    if (options->report && !fm_report_available())
-        return cli_misuse("--report: this build has no report page (it was built with FATHOM_REPORT=OFF)");
-    if ((code = cli_check_threads(options->threads, FM_PIPELINE_THREADS)) >= 0) return code;
-    work->threads =
-        options->threads == UINT64_MAX ? spare_processors(options, work) : (unsigned)options->threads;
-    if (strcmp(engine->name, "exact") != 0) { /* only for that one is there anything to prepare */
-        work->analysis.analyzer.threads = work->threads > 0 ? work->threads : 1;
-        work->threads = 1;
+    program->call_paths = options->call_paths;
+    return cli_check_threads(options->threads, FM_PIPELINE_THREADS);
+}
+
+static int run(const run_options *options, const cli_results *results, const cli_analysis *what,
+               const fm_collect_options *program, fm_job_end *end)
+{
+    fm_job_options analysis = cli_job_options(what);
+    cli_job job;
+    fm_error error;
+    analysis.threads = options->threads == UINT64_MAX ? 0 : options->threads;
+    analysis.threads_private = options->threads_private;
+    analysis.reproducible = options->reproducible;
+    int code = cli_job_begin(&job, results, &analysis, options->progress);
+    if (code < 0) code = cli_results_try(results);
+    if (code < 0 && options->reproducible) code = fix_surroundings();
+    if (code < 0) {
+        const fm_status status = fm_job_run(job.job, program, &error);
+        code = cli_job_end(&job, status, &error);
+        *end = fm_job_program_end(job.job);
     }
-    bool sites = tells_sites(options, work);
-    work->collecting.columns = FM_COLUMN_SIZE | (sites ? FM_COLUMN_TAG : 0);
-    work->collecting.call_paths = options->call_paths;
-    work->collecting.objects = sites;
-    /* Looking for those of the machine takes longer than short programs do: it is done while this one runs.
-     */
-    return options->attribution.sizes ? cli_attribution_find_caches(&options->attribution, &work->caches)
-                                      : -1;
+    cli_job_destroy(&job);
+    return code;
 }
 
 int cli_verb_run(int argc, char **argv)
@@ -288,50 +127,38 @@ int cli_verb_run(int argc, char **argv)
                            .collect.limit_time = -1,
                            .attribution.top = CLI_TOP};
     const cli_option table[] = {
-        {"json", 'j', CLI_OUTPUT, &options.json, "FILE", "write the profile as JSON; - for standard output"},
-        {"report", 0, CLI_OUTPUT, &options.report, "FILE", "write a page to look at, as fathom report does"},
-        {"no-source", 0, CLI_FLAG, &options.no_source, NULL, "no text of source files on that page"},
-        {"output", 'o', CLI_OUTPUT, &options.output, "FILE",
-         "where the text goes that is shown at the end\n(default: standard error); - for standard output"},
+        {"json", CLI_TO(&options.json)},
+        {"report", CLI_TO(&options.report)},
+        {"no-source", CLI_TO(&options.no_source)},
+        {"output", CLI_TO(&options.output)},
         CLI_COLLECT_OPTIONS(&options.collect),
-        {"threads-private", 0, CLI_FLAG, &options.threads_private, NULL,
-         "a profile of each thread, as if it were alone, too"},
-        {"no-sites", 0, CLI_FLAG, &options.attribution.no_sites, NULL,
-         "distances only, not the code and data they come from"},
-        {"call-paths", 0, CLI_FLAG, &options.call_paths, NULL, "tell code apart by the calls that led there"},
+        {"threads-private", CLI_TO(&options.threads_private)},
+        {"no-sites", CLI_TO(&options.attribution.no_sites)},
+        {"call-paths", CLI_TO(&options.call_paths)},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
+        {"granularity", CLI_TO(&options.analysis.granularity)},
+        {"engine", CLI_TO(&options.analysis.engine)},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
-        {"threads", 0, CLI_COUNT, &options.threads, "N",
-         "threads that analyse, at most 16, beside the one that receives\n"
-         "(default: as many as there are processors for them, 6 at most).\n"
-         "Results never depend on it"},
-        {"distances", 0, CLI_OUTPUT, &options.distances, "FILE",
-         "write every reference's distance: little-endian u64 in trace\n"
-         "order, first touch = 2^64-1, beyond the bound = 2^64-2"},
-        {"reproducible", 0, CLI_FLAG, &options.reproducible, NULL,
-         "fix what makes profiles differ from run to run: addresses, the\n"
-         "environment (only PATH, HOME, LD_LIBRARY_PATH, VALGRIND_LIB and\n"
-         "TMPDIR stay), process ids and times in the profile"},
-        CLI_PASS_STATUS_OPTION(&options.pass_status),
-        {"quiet", 'q', CLI_FLAG, &options.quiet, NULL, "no progress, no notes"},
-        {"progress", 0, CLI_FLAG, &options.progress, NULL,
-         "progress on standard error, a line a second (by itself: on a\nterminal, after 2, 4, 8 … seconds)"},
+        {"max-memory", CLI_TO(&options.analysis.max_memory)},
+        {"threads", CLI_TO(&options.threads), .usual = "free cores"},
+        {"distances", CLI_TO(&options.distances)},
+        {"reproducible", CLI_TO(&options.reproducible)},
+        {"pass-status", CLI_TO(&options.pass_status)},
+        {"quiet", CLI_TO(&options.quiet)},
+        {"progress", CLI_TO(&options.progress), .help = "a line of progress a second on stderr"},
         {0},
     };
     const cli_command command = {
         .usage = "fathom run [options] -- PROGRAM [ARGUMENTS…]",
-        .about =
-            "Runs a program and shows the reuse distances of all its data references, exactly: what they\n"
-            "mean for the caches of this machine, and which code uses which data again too late.\n"
-            "Any x86-64 Linux program will do (through Valgrind); one built by `fathom cc` takes 0.4\n"
-            "to 0.8 of the time. Compile with -g to see source lines.",
+        .about = "Runs PROGRAM and shows the misses at each cache size, from the reuse distance of\n"
+                 "every access, and the source lines and data that cause them. Any x86-64 program\n"
+                 "will do (under Valgrind: slow); `fathom cc` builds faster ones. Compile with -g.",
         .options = table,
-        .notes =
-            CLI_PASS_STATUS_NOTES "\n\n"
-                                  "Examples:\n"
-                                  "  fathom run -- ./program input.txt\n"
-                                  "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
-                                  "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
+        .exits = CLI_PROGRAM_EXITS,
+        .notes = "Examples:\n"
+                 "  fathom run -- ./program input.txt\n"
+                 "  fathom run --report report.html -o summary.txt -- sort -n numbers.txt\n"
+                 "  fathom run --function solve --no-stack --json solve.json -- ./solver\n",
         .least = 1,
         .reads = CLI_READS_PROGRAM,
         .most = SIZE_MAX,
@@ -343,15 +170,22 @@ int cli_verb_run(int argc, char **argv)
     cli_quiet = options.quiet;
     argv[1 + count] = NULL;
 
-    job work = {0};
-    code = check(&options, argv + 1, &work);
-    if (code < 0) code = run(&work, &options);
-    cli_program_end end;
-    cli_program_end_find(work.collection, &end);
-    for (size_t i = 0; i < work.analysis.count; i++) fm_profile_destroy(work.profile[i]);
-    cli_run_profiles_destroy(work.profiles);
-    fm_collection_close(work.collection);
-    fm_output_abandon(work.distances);
+    static const char also[] = "also: --pairs (who used it last), --histogram, --by function|object,\n"
+                               "      --report page.html, --json run.json and then fathom diff, fathom mrc\n";
+    const cli_results results = {.json = options.json,
+                                 .report = options.report,
+                                 .output = options.output,
+                                 .distances = options.distances,
+                                 .no_source = options.no_source,
+                                 .attribution = &options.attribution,
+                                 .text = CLI_TEXT_ERROR,
+                                 .file_width = 80,
+                                 .also = also};
+    cli_analysis what;
+    fm_collect_options program;
+    fm_job_end end = {0};
+    code = check(&options, &results, argv + 1, &what, &program);
+    if (code < 0) code = run(&options, &results, &what, &program, &end);
     code = cli_finish(code);
     return options.pass_status ? cli_pass_status(code, &end) : code;
 }

@@ -26,14 +26,14 @@ static int parse_sizes(const char *list, double *sizes, size_t count)
         char *part = strsep(&rest, ",");
         uint64_t value;
         if (!cli_parse_count(part, &value) || value == 0)
-            code = cli_misuse("--sizes: expected numbers such as 1000 or 4K, found '%s'", part);
+            code = cli_misuse("--data-size: expected numbers such as 1000 or 4K, found '%s'", part);
         else if (found == count)
-            code = cli_misuse("--sizes: expected %zu of them, one for each profile, found more", count);
+            code = cli_misuse("--data-size: expected %zu of them, one for each profile, found more", count);
         else
             sizes[found++] = (double)value;
     }
     if (code < 0 && found < count)
-        code = cli_misuse("--sizes: expected %zu of them, one for each profile, found %zu", count, found);
+        code = cli_misuse("--data-size: expected %zu of them, one for each profile, found %zu", count, found);
     free(text);
     return code;
 }
@@ -132,23 +132,24 @@ int cli_verb_train(int argc, char **argv)
 {
     train_options options = {.percent = 0.1};
     const cli_option table[] = {
-        {"output", 'o', CLI_OUTPUT, &options.output, "MODEL", "where the model goes; - for standard output"},
-        {"sizes", 0, CLI_STRING, &options.sizes, "LIST",
-         "size of the data of each profile, in any unit: 1000,4K\n(default: their distinct blocks)"},
-        {"dimensions", 0, CLI_COUNT, &options.dimensions, "N",
-         "of the data: 1, 2 or 3 (default: whichever fits best)"},
-        {"percent", 0, CLI_REAL, &options.percent, "P",
-         "of the reuses, for each of which a pattern is found\n(default 0.1)"},
+        {"output", CLI_TO(&options.output), .argument = "MODEL", .help = "the model to write; - is stdout",
+         .usual = ""},
+        {"data-size", CLI_TO(&options.sizes), .argument = "LIST",
+         .help = "of each profile, in any unit: 1000,4K", .usual = "blocks"},
+        {"sizes", CLI_OLD("data-size")},
+        {"dimensions", CLI_TO(&options.dimensions)},
+        {"percent", CLI_TO(&options.percent)},
         CLI_SELECT_OPTION(&options.granularity),
-        {"quiet", 'q', CLI_FLAG, &cli_quiet, NULL, "no notes on standard error"},
+        {"quiet", CLI_TO(&cli_quiet), .help = "no notes"},
         {0},
     };
     const cli_command command = {
         .usage = "fathom train [options] -o MODEL PROFILE PROFILE [PROFILE…]",
-        .about = "Finds in profiles of the same program, run with inputs of different sizes, how distances\n"
-                 "grow with the size of the data: constant, with a root, or linearly, for each share of the\n"
-                 "reuses. fathom predict makes profiles for other sizes of it.",
+        .about = "Finds in profiles of the same program, run with inputs of different sizes, how\n"
+                 "distances grow with the size of the data: constant, with a root, or linearly,\n"
+                 "for each share of the reuses. fathom predict makes profiles for other sizes.",
         .options = table,
+        .exits = "0 complete, 1 no result, 2 bad usage, 3 incomplete input",
         .notes = "Example:\n"
                  "  fathom run --json small.json -- ./solve 100\n"
                  "  fathom run --json large.json -- ./solve 200\n"

@@ -3,18 +3,122 @@
  * cluster.c - see fathom/cluster.h: ranks join, agree on what they are going to do, and put the profile
  * together.
  */
-#include "cluster/cluster_work.h"
-#include "cluster/mpi_module.h"
-
+#include "analyzer/block_cutter.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
+#include "cluster/team.h"
+#include "cluster/transport.h"
 #include "engine/engine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * ==== reading ====
+ *
+ * Every thread of every rank reads its own part of the trace, or its own share of files that
+ * follow each other. One phase.
+ */
+
+/* Reads a file, or a part of one, to its end. */
+static fm_status read_file(fm_gathering *gatherings, const char *path, const fm_reader_options *reading,
+                           fm_error *error)
+{
+    const fm_batch_taker taker = {.context = gatherings, .take = fm_cluster_feed};
+    fm_reader *reader = NULL;
+    fm_status status = fm_reader_open(&reader, path, reading, error);
+    if (status == FM_OK) status = fm_read_all(reader, &taker, error);
+    fm_reader_close(reader);
+    return status;
+}
+
+static fm_status read_piece(void *context, unsigned piece, fm_error *error)
+{
+    const fm_cluster_run *run = context;
+    const fm_cluster_work *work = run->work;
+    /* All teams have the same places. */
+    const uint32_t pieces = run->transport->size * work->threads;
+    const uint32_t number = run->ops->place(run->teams[0]) * work->threads + piece;
+    fm_gathering *gatherings = fm_cluster_gather(run, piece);
+    fm_status status = gatherings ? FM_OK : FM_E_NOMEM;
+    if (status != FM_OK && error)
+        *error = (fm_error){.status = FM_E_NOMEM, .reason = "out of memory for a thread that reads"};
+    fm_reader_options reading = *work->reading;
+    if (work->shards) {
+        const size_t first = (size_t)number * work->shard_count / pieces;
+        const size_t end = ((size_t)number + 1) * work->shard_count / pieces;
+        for (size_t i = first; i < end && status == FM_OK; i++)
+            status = read_file(gatherings, work->shards[i], &reading, error);
+    } else if (status == FM_OK) {
+        reading.part = number;
+        reading.parts = pieces;
+        status = read_file(gatherings, work->path, &reading, error);
+    }
+    if (status == FM_OK) status = fm_cluster_feed_end(gatherings, error);
+    free(gatherings);
+    return status;
+}
+
+/* *damaged: some rank has met damage that is to be reported in order. The teams are of no use any more; all
+ * ranks know. */
+static fm_status read_own_files(const fm_cluster_run *run, bool *damaged, fm_error *error)
+{
+    fm_status status = fm_cluster_for_pieces(run, read_piece, (void *)(uintptr_t)run, error);
+    *damaged = false;
+    if (fm_cluster_hears_damage(run) && (status == FM_OK || fm_status_is_damage(status))) {
+        /* Nobody has sent anything to the others so far. */
+        uint64_t met = status != FM_OK;
+        status = fm_transport_sum(run->transport, &met, 1, error);
+        *damaged = met > 0;
+        if (status != FM_OK || *damaged) return status;
+    }
+    for (size_t i = 0; i < run->count && status == FM_OK; i++)
+        status = run->ops->merge_phase(run->teams[i], true, error);
+    return status;
+}
+
+/*
+ * ==== teams ====
+ *
+ * See team.h: what is the same for all kinds of teams.
+ */
+
+/* Adds what another rank has counted. */
+static fm_status receive_tally(fm_transport *transport, uint32_t from, fm_tally *tally, fm_error *error)
+{
+    uint64_t head[4]; /* bins, total, cold, beyond */
+    fm_status status = transport->receive(transport, from, head, sizeof head, error);
+    if (status == FM_OK) status = fm_tally_reserve(tally, head[0], error);
+    if (status != FM_OK) return status;
+    uint64_t *counts = fm_calloc(head[0] ? head[0] : 1, sizeof *counts);
+    if (!counts) return fm_fail_memory(error, head[0] * sizeof *counts, "another rank's histogram");
+    status = transport->receive(transport, from, counts, head[0] * sizeof *counts, error);
+    for (uint64_t i = 0; i < head[0] && status == FM_OK; i++) tally->counts[i] += counts[i];
+    free(counts);
+    tally->total += head[1];
+    tally->cold += head[2];
+    tally->beyond += head[3];
+    return status;
+}
+
+fm_status fm_team_sum_tallies(fm_transport *transport, fm_tally *tally, fm_error *error)
+{
+    fm_status status = FM_OK;
+    if (transport->rank == 0) {
+        for (uint32_t from = 1; from < transport->size && status == FM_OK; from++)
+            status = receive_tally(transport, from, tally, error);
+        return status;
+    }
+    const uint64_t bins = fm_tally_end(tally);
+    const uint64_t head[4] = {bins, tally->total, tally->cold, tally->beyond};
+    status = transport->send(transport, 0, head, sizeof head, error);
+    if (status == FM_OK)
+        status = transport->send(transport, 0, tally->counts, bins * sizeof *tally->counts, error);
+    return status;
+}
 
 fm_status fm_cluster_join(fm_cluster **cluster, fm_error *error)
 {
@@ -284,7 +388,7 @@ static fm_status feed_teams(fm_cluster_run *run, bool together, fm_reader **read
     fm_status status = create_teams(run, error);
     if (status != FM_OK || !together) return status == FM_OK ? fm_cluster_deal(run, reader, error) : status;
     bool damaged;
-    status = fm_cluster_read_files(run, &damaged, error);
+    status = read_own_files(run, &damaged, error);
     if (status != FM_OK || !damaged) return status;
     destroy_teams(run);
     status = create_teams(run, error);

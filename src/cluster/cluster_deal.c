@@ -5,7 +5,7 @@
  *
  * A share is so large that settling, which takes time in proportion to the blocks held, does not count.
  */
-#include "cluster/cluster_work.h"
+#include "cluster/team.h"
 
 #include "base/error.h"
 #include "base/memory.h"

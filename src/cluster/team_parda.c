@@ -2,7 +2,7 @@
 /*
  * team_parda.c - the paper's scheme on any transport: every rank analyses its share by itself, then the
  * infinities of each go to the left, from rank to rank, until one of them knows the block, or none does
- * (parda_chunk.h has the paper and what a share is). A rank's pieces are chunks one after the other, each as
+ * (parda.h has the paper and what a share is). A rank's pieces are chunks one after the other, each as
  * if it were a rank.
  *
  * Algorithm 3 lets all ranks exchange whole lists, in as many steps as there are ranks. Here lists flow in
@@ -19,12 +19,10 @@
  * on that it does not know itself at most once to its left, O(M) words in O(M / message + p) messages, and
  * works them off in O(M log M); the last place gets at most M words. docs/PARALLEL.md has the cost model.
  */
-#include "cluster/team_parda.h"
+#include "cluster/parda.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cluster/parda_messages.h"
-#include "cluster/parda_seen.h"
 
 #include <stdlib.h>
 #include <string.h>

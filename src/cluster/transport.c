@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport.c - see transport.h: what is the same for all transports. */
+/* transport.c - how ranks talk (transport.h): what all transports share, the module for each MPI, and
+ * threads. */
 #include "cluster/transport.h"
-
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/parts.h"
+#include "base/thread.h"
 
+#include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,4 +53,368 @@ fm_status fm_transport_sum(fm_transport *transport, uint64_t *numbers, size_t co
     }
     free(all);
     return status;
+}
+
+/* ==== MPI modules ==== */
+
+typedef struct known_mpi {
+    const char *name, *file;
+    const char *signs[3]; /* variables that its processes find in their environment */
+    const char *package;
+} known_mpi;
+
+static const known_mpi known[] = {
+    {"Open MPI", "fathom-openmpi.so", {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"}, "libopenmpi-dev"},
+    {"MPICH", "fathom-mpich.so", {"PMI_SIZE", "PMI_RANK"}, "libmpich-dev"},
+};
+enum { KNOWN = sizeof known / sizeof *known };
+
+/* The one that started this process; NULL: none did. */
+static const known_mpi *mpi_announced(void)
+{
+    for (size_t i = 0; i < KNOWN; i++)
+        for (size_t s = 0; s < 3 && known[i].signs[s]; s++)
+            if (getenv(known[i].signs[s])) return &known[i];
+    return NULL;
+}
+
+static fm_status mpi_missing(const known_mpi *mpi, fm_error *error)
+{
+    if (!mpi)
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                       "this fathom was built without MPI: install one (Debian package libopenmpi-dev or "
+                       "libmpich-dev) and build fathom again");
+    return fm_fail(
+        error, FM_E_UNSUPPORTED, NULL,
+        "this fathom has no module for %s, which started it: install its headers (Debian package %s) "
+        "and build fathom again",
+        mpi->name, mpi->package);
+}
+
+static fm_status mpi_load(const char *path, fm_transport **transport, fm_error *error)
+{
+    /* Global: parts that Open MPI loads by itself look for its symbols. */
+    const fm_mpi_module *module = fm_part_load(path, FM_MPI_SYMBOL, FM_MPI_INTERFACE, true, error);
+    if (!module) return FM_E_UNSUPPORTED;
+    fm_status status = module->open(transport);
+    if (status != FM_OK) return fm_fail(error, status, path, "MPI cannot be started");
+    return FM_OK;
+}
+
+fm_status fm_mpi_join(fm_transport **transport, fm_error *error)
+{
+    char path[PATH_MAX];
+    const known_mpi *started = mpi_announced();
+    *transport = NULL;
+    for (size_t i = 0; i < KNOWN; i++)
+        if ((!started || started == &known[i]) && fm_part_find(NULL, known[i].file, path, sizeof path))
+            return mpi_load(path, transport, error);
+    return mpi_missing(started, error);
+}
+
+/*
+ * ==== threads as ranks ====
+ *
+ * See transport.h.
+ *
+ * For every pair of ranks there is a letter box that holds at most one message: where it lies in the sender's
+ * memory. The receiver copies it out and says so. One lock for all, a condition for each rank: ranks are few,
+ * and messages long.
+ */
+
+typedef struct letter {
+    const void *data;
+    size_t bytes;
+    bool full, copying;
+} letter;
+
+typedef struct local_rank {
+    fm_transport transport; /* first: it is what callers have */
+    fm_local_cluster *cluster;
+    pthread_cond_t changed; /* a letter for it came, or one of its own was taken */
+} local_rank;
+
+struct fm_local_cluster {
+    pthread_mutex_t lock;
+    bool failed;
+    fm_error reason; /* of the rank that failed first */
+    uint32_t size;
+    letter *boxes; /* [from * size + to] */
+    local_rank *ranks;
+};
+
+static fm_status others_failed(const fm_local_cluster *cluster, fm_error *error)
+{
+    if (error) *error = cluster->reason;
+    return cluster->reason.status;
+}
+
+/* Under the lock. */
+static void letter_post(local_rank *self, uint32_t to, const void *data, size_t bytes)
+{
+    fm_local_cluster *cluster = self->cluster;
+    cluster->boxes[(size_t)self->transport.rank * cluster->size + to] =
+        (letter){.data = data, .bytes = bytes, .full = true};
+    pthread_cond_signal(&cluster->ranks[to].changed);
+}
+
+static bool letter_taken(const local_rank *self, uint32_t to)
+{
+    return !self->cluster->boxes[(size_t)self->transport.rank * self->cluster->size + to].full;
+}
+
+/* After a failure: a letter that is being copied must stay where it is until that is done. */
+static void letter_withdraw(local_rank *self, uint32_t to)
+{
+    fm_local_cluster *cluster = self->cluster;
+    const letter *box = &cluster->boxes[(size_t)self->transport.rank * cluster->size + to];
+    while (box->copying) pthread_cond_wait(&self->changed, &cluster->lock);
+}
+
+/* Takes a letter, if one is there. The lock is not held while it is copied. */
+static bool letter_take(local_rank *self, uint32_t from, void *data, size_t bytes)
+{
+    fm_local_cluster *cluster = self->cluster;
+    letter *box = &cluster->boxes[(size_t)from * cluster->size + self->transport.rank];
+    if (!box->full || cluster->failed) return false;
+    const void *source = box->data;
+    const size_t size = box->bytes < bytes ? box->bytes : bytes; /* they are equal, or there is a mistake */
+    box->copying = true;
+    pthread_mutex_unlock(&cluster->lock);
+    if (size > 0) memcpy(data, source, size);
+    pthread_mutex_lock(&cluster->lock);
+    box->full = box->copying = false;
+    pthread_cond_signal(&cluster->ranks[from].changed);
+    return true;
+}
+
+static fm_status local_exchange(fm_transport *transport, uint32_t to, const void *out, size_t out_bytes,
+                                uint32_t from, void *in, size_t in_bytes, fm_error *error)
+{
+    local_rank *self = (local_rank *)transport;
+    fm_local_cluster *cluster = self->cluster;
+    bool sending = true, receiving = true;
+    if (to == transport->rank) {
+        sending = false;
+        if (from == to) {
+            receiving = false;
+            if (in_bytes > 0) memcpy(in, out, in_bytes);
+        }
+    }
+    pthread_mutex_lock(&cluster->lock);
+    if (sending) letter_post(self, to, out, out_bytes);
+    while ((sending || receiving) && !cluster->failed) {
+        if (receiving && letter_take(self, from, in, in_bytes)) receiving = false;
+        if (sending && letter_taken(self, to)) sending = false;
+        if ((sending || receiving) && !cluster->failed) pthread_cond_wait(&self->changed, &cluster->lock);
+    }
+    if (sending) letter_withdraw(self, to);
+    fm_status status = cluster->failed ? others_failed(cluster, error) : FM_OK;
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+static fm_status local_send(fm_transport *transport, uint32_t to, const void *data, size_t bytes,
+                            fm_error *error)
+{
+    local_rank *self = (local_rank *)transport;
+    fm_local_cluster *cluster = self->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    if (!cluster->failed) letter_post(self, to, data, bytes);
+    while (!cluster->failed && !letter_taken(self, to)) pthread_cond_wait(&self->changed, &cluster->lock);
+    letter_withdraw(self, to);
+    fm_status status = cluster->failed ? others_failed(cluster, error) : FM_OK;
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+static fm_status local_receive(fm_transport *transport, uint32_t from, void *data, size_t bytes,
+                               fm_error *error)
+{
+    local_rank *self = (local_rank *)transport;
+    fm_local_cluster *cluster = self->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    while (!cluster->failed && !letter_take(self, from, data, bytes))
+        pthread_cond_wait(&self->changed, &cluster->lock);
+    fm_status status = cluster->failed ? others_failed(cluster, error) : FM_OK;
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+static fm_status local_gather(fm_transport *transport, const void *mine, size_t bytes, void *all,
+                              fm_error *error)
+{
+    const uint32_t size = transport->size, rank = transport->rank;
+    fm_status status = FM_OK;
+    for (uint32_t round = 0; round < size && status == FM_OK; round++) {
+        const uint32_t to = (rank + round) % size, from = (rank + size - round) % size;
+        status = local_exchange(transport, to, mine, bytes, from, (char *)all + from * bytes, bytes, error);
+    }
+    return status;
+}
+
+static void local_fail(fm_transport *transport, const fm_error *error)
+{
+    local_rank *self = (local_rank *)transport;
+    fm_local_cluster *cluster = self->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    if (!cluster->failed) {
+        cluster->failed = true;
+        cluster->reason = *error;
+    }
+    for (uint32_t i = 0; i < cluster->size; i++) pthread_cond_broadcast(&cluster->ranks[i].changed);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+static void local_stay(fm_transport *transport)
+{
+    (void)transport; /* the cluster owns its ranks */
+}
+
+fm_status fm_local_cluster_create(fm_local_cluster **cluster, uint32_t size, fm_error *error)
+{
+    *cluster = NULL;
+    fm_local_cluster *self = fm_calloc(1, sizeof *self);
+    if (self) {
+        self->boxes = fm_calloc((size_t)size * size, sizeof *self->boxes);
+        self->ranks = fm_calloc(size, sizeof *self->ranks);
+    }
+    if (!self || !self->boxes || !self->ranks) {
+        if (self) {
+            free(self->boxes);
+            free(self->ranks);
+        }
+        free(self);
+        return fm_fail_memory(error, (size_t)size * size * sizeof(letter), "ranks");
+    }
+    self->size = size;
+    pthread_mutex_init(&self->lock, NULL);
+    for (uint32_t i = 0; i < size; i++) {
+        local_rank *rank = &self->ranks[i];
+        rank->cluster = self;
+        rank->transport = (fm_transport){.rank = i,
+                                         .size = size,
+                                         .send = local_send,
+                                         .receive = local_receive,
+                                         .exchange = local_exchange,
+                                         .gather = local_gather,
+                                         .fail = local_fail,
+                                         .close = local_stay};
+        pthread_cond_init(&rank->changed, NULL);
+    }
+    *cluster = self;
+    return FM_OK;
+}
+
+void fm_local_cluster_destroy(fm_local_cluster *cluster)
+{
+    if (!cluster) return;
+    for (uint32_t i = 0; i < cluster->size; i++) pthread_cond_destroy(&cluster->ranks[i].changed);
+    pthread_mutex_destroy(&cluster->lock);
+    free(cluster->boxes);
+    free(cluster->ranks);
+    free(cluster);
+}
+
+fm_transport *fm_local_cluster_rank(fm_local_cluster *cluster, uint32_t rank)
+{
+    return &cluster->ranks[rank].transport;
+}
+
+/* ==== threads ==== */
+
+typedef struct rank_thread {
+    fm_rank_threads *all;
+    uint32_t rank;
+    pthread_t thread;
+} rank_thread;
+
+struct fm_rank_threads {
+    pthread_mutex_t lock;
+    pthread_cond_t begun, ended;
+    fm_rank_job job;
+    void *context;
+    uint64_t jobs;    /* begun so far */
+    uint32_t working; /* threads that are not done with the latest */
+    bool stop;
+    uint32_t started;
+    rank_thread threads[]; /* of the ranks from 1 on */
+};
+
+static void *rank_work(void *argument)
+{
+    const rank_thread *self = argument;
+    fm_rank_threads *all = self->all;
+    uint64_t done = 0;
+    pthread_mutex_lock(&all->lock);
+    for (;;) {
+        while (!all->stop && all->jobs == done) pthread_cond_wait(&all->begun, &all->lock);
+        if (all->stop) break;
+        done = all->jobs;
+        pthread_mutex_unlock(&all->lock);
+        all->job(all->context, self->rank);
+        pthread_mutex_lock(&all->lock);
+        if (--all->working == 0) pthread_cond_signal(&all->ended);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return NULL;
+}
+
+static int ranks_start(fm_rank_threads *all, uint32_t ranks)
+{
+    int cause = 0;
+    while (all->started + 1 < ranks && cause == 0) {
+        rank_thread *next = &all->threads[all->started];
+        *next = (rank_thread){.all = all, .rank = all->started + 1};
+        cause = fm_thread_start(&next->thread, rank_work, next);
+        if (cause == 0) all->started++;
+    }
+    return cause;
+}
+
+fm_status fm_rank_threads_create(fm_rank_threads **threads, uint32_t ranks, fm_error *error)
+{
+    *threads = NULL;
+    const size_t bytes = sizeof(fm_rank_threads) + (ranks - 1) * sizeof(rank_thread);
+    fm_rank_threads *all = fm_calloc(1, bytes);
+    if (!all) return fm_fail_memory(error, bytes, "threads");
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->begun, NULL);
+    pthread_cond_init(&all->ended, NULL);
+    const int cause = ranks_start(all, ranks);
+    if (cause) {
+        fm_rank_threads_destroy(all);
+        return fm_fail(error, FM_E_NOMEM, NULL, "cannot start a thread: %s", strerror(cause));
+    }
+    *threads = all;
+    return FM_OK;
+}
+
+void fm_rank_threads_destroy(fm_rank_threads *threads)
+{
+    if (!threads) return;
+    pthread_mutex_lock(&threads->lock);
+    threads->stop = true;
+    pthread_cond_broadcast(&threads->begun);
+    pthread_mutex_unlock(&threads->lock);
+    for (uint32_t i = 0; i < threads->started; i++) pthread_join(threads->threads[i].thread, NULL);
+    pthread_cond_destroy(&threads->begun);
+    pthread_cond_destroy(&threads->ended);
+    pthread_mutex_destroy(&threads->lock);
+    free(threads);
+}
+
+void fm_rank_threads_run(fm_rank_threads *threads, fm_rank_job job, void *context)
+{
+    pthread_mutex_lock(&threads->lock);
+    threads->job = job;
+    threads->context = context;
+    threads->working = threads->started;
+    threads->jobs++;
+    pthread_cond_broadcast(&threads->begun);
+    pthread_mutex_unlock(&threads->lock);
+    job(context, 0);
+    pthread_mutex_lock(&threads->lock);
+    while (threads->working > 0) pthread_cond_wait(&threads->ended, &threads->lock);
+    pthread_mutex_unlock(&threads->lock);
 }

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - what ranks that analyse one trace together need to tell each other.
+ * transport.h - how ranks talk: by MPI, in a module of its own, or as threads of one process. Ranks that are
+ * threads are started here, too.
+ */
+#ifndef FATHOM_CLUSTER_TRANSPORT_H
+#define FATHOM_CLUSTER_TRANSPORT_H
+
+#include <fathom/status.h>
+
+/*
+ * ==== transport ====
  *
- * A rank is a process of an MPI job (modules/mpi), or a thread of this one (local_transport.h). Algorithms
+ * What ranks that analyse one trace together need to tell each other.
+ *
+ * A rank is a process of an MPI job (modules/mpi), or a thread of this one. Algorithms
  * are written against this interface alone, so that they are tested without MPI, and run with any.
  *
  * Messages between two ranks arrive in the order they were sent, and have the size that the receiver expects:
@@ -10,10 +21,6 @@
  * each other, exchange is the way. A rank that cannot go on calls fail, which ends the whole job: nobody
  * waits for it in vain.
  */
-#ifndef FATHOM_CLUSTER_TRANSPORT_H
-#define FATHOM_CLUSTER_TRANSPORT_H
-
-#include <fathom/status.h>
 
 typedef struct fm_transport fm_transport;
 
@@ -43,5 +50,56 @@ fm_status fm_transport_exchange_all(fm_transport *transport, size_t item_bytes, 
 
 /* The sum over all ranks of each of `count` numbers, for everybody. */
 fm_status fm_transport_sum(fm_transport *transport, uint64_t *numbers, size_t count, fm_error *error);
+
+/*
+ * ==== threads as ranks ====
+ *
+ * Ranks that are threads of this process: for the engine `parda`, and for testing what
+ * runs on clusters. Messages are copied once, from the sender's memory into the receiver's: a sender waits
+ * until its message was taken.
+ */
+
+typedef struct fm_local_cluster fm_local_cluster;
+
+fm_status fm_local_cluster_create(fm_local_cluster **cluster, uint32_t size, fm_error *error);
+void fm_local_cluster_destroy(fm_local_cluster *cluster); /* when no rank uses it any more; NULL is fine */
+/* Of one rank; lives as long as the cluster. Each is used by one thread at a time. */
+fm_transport *fm_local_cluster_rank(fm_local_cluster *cluster, uint32_t rank);
+
+/*
+ * ==== threads ====
+ *
+ * One thread for each rank of a local cluster, kept from one job
+ * to the next. All ranks work on a job at the same time, as they wait for each other; the thread that asks
+ * for it is rank 0.
+ */
+
+typedef struct fm_rank_threads fm_rank_threads;
+typedef void (*fm_rank_job)(void *context, uint32_t rank);
+
+/* Fails unless there is a thread for every rank. */
+fm_status fm_rank_threads_create(fm_rank_threads **threads, uint32_t ranks, fm_error *error);
+void fm_rank_threads_destroy(fm_rank_threads *threads); /* NULL is fine */
+/* Returns when all ranks have done it. */
+void fm_rank_threads_run(fm_rank_threads *threads, fm_rank_job job, void *context);
+
+/*
+ * ==== MPI modules ====
+ *
+ * What a module for MPI (modules/mpi) has to offer, and how it is loaded. Which one: MPIs
+ * announce themselves to the processes they start by variables in their environment.
+ */
+
+enum { FM_MPI_INTERFACE = 1 };
+
+typedef struct fm_mpi_module {
+    unsigned interface; /* FM_MPI_INTERFACE of the time it was built */
+    fm_status (*open)(fm_transport **transport);
+} fm_mpi_module;
+
+#define FM_MPI_SYMBOL "fm_mpi"
+
+/* Joins the job that this process was started in; one of its own where there is none. */
+fm_status fm_mpi_join(fm_transport **transport, fm_error *error);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tunables.c - the cluster's sizes that tests change (base/tunable.h). */
 #include "cluster/parda.h"
-#include "cluster/parda_messages.h"
 
 FM_TUNABLE size_t fm_parda_message_blocks =
     16384; /* 128 KiB: far more than a message costs, far less than a cache */

@@ -184,7 +184,7 @@ double fm_own_real(const fm_option_value *values, const fm_engine_option *table,
 /*
  * ==== supply ====
  *
- * References that several threads fetch for themselves, each a stretch of its own, instead
+ * References that several threads fetch for themselves, each a range of its own, instead
  * of one thread that feeds them all: what a single thread can copy is the limit of sixteen others.
  */
 
@@ -200,13 +200,13 @@ typedef struct fm_references {
 
 typedef struct fm_block_supply {
     void *context;
-    /* One thread at a time, in time order: claims the next stretch, of about so many references. False: there
+    /* One thread at a time, in time order: claims the next range, of about so many references. False: there
      * is nothing left. */
-    bool (*claim)(void *context, uint64_t wanted, fm_stretch *stretch);
-    /* By several threads, each with its number and a stretch of its own: the next references of it, which
+    bool (*claim)(void *context, uint64_t wanted, fm_trace_range *range);
+    /* By several threads, each with its number and a range of its own: the next references of it, which
      * stay until this worker's next call, with tags if all have them. Count 0: its end. repeats: how many
      * were left out because they repeat the block before. */
-    fm_status (*fetch)(void *context, unsigned worker, fm_stretch *stretch, fm_references *references,
+    fm_status (*fetch)(void *context, unsigned worker, fm_trace_range *range, fm_references *references,
                        uint64_t *repeats, fm_error *error);
     /* References that nobody has claimed, about. One thread at a time, and not during a claim. */
     uint64_t (*left)(const void *context);

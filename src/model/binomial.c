@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * binomial.c - see binomial.h.
+ * binomial.c - sums of the binomial distribution, accurate and quick for any number of trials.
  *
  * A single probability follows the saddle-point form (C. Loader, "Fast and accurate computation of
  * binomial probabilities", 2000): factorials enter only through the small error of Stirling's
@@ -9,7 +9,7 @@
  * Sums start at the term next to `limit` and walk away from the mean, by the ratio of neighbouring
  * terms, until the rest no longer counts. They therefore take O(sqrt(limit)) steps, not O(limit).
  */
-#include "model/binomial.h"
+#include "model/model_internal.h"
 
 #include <math.h>
 
@@ -24,7 +24,7 @@ static double stirling_error(double n)
 }
 
 /* k log(k/mean) + mean − k: how far k is from the mean, without cancellation where they are close. */
-static double deviance(double k, double mean)
+static double binomial_deviance(double k, double mean)
 {
     double difference = k - mean;
     if (fabs(difference) >= 0.1 * (k + mean)) return k * log(k / mean) - difference;
@@ -45,8 +45,8 @@ double fm_binomial_probability(double n, double k, double p)
     if (k == 0) return exp(n * log1p(-p));
     if (k == n) return exp(n * log(p));
     double rest = n - k;
-    double exponent = stirling_error(n) - stirling_error(k) - stirling_error(rest) - deviance(k, n * p) -
-                      deviance(rest, n * (1 - p));
+    double exponent = stirling_error(n) - stirling_error(k) - stirling_error(rest) -
+                      binomial_deviance(k, n * p) - binomial_deviance(rest, n * (1 - p));
     return exp(exponent - half_log_two_pi) * sqrt(n / (k * rest));
 }
 

@@ -47,8 +47,8 @@ static double nest_misses(const fm_nest *work, const uint64_t *edges, uint64_t b
     return misses;
 }
 
-static void put(fm_bounds_part *part, const char *resource, const char *to, bool bytes, bool proved,
-                double work, double rate)
+static void bounds_put(fm_bounds_part *part, const char *resource, const char *to, bool bytes, bool proved,
+                       double work, double rate)
 {
     if (!(rate > 0)) return;
     fm_bound *bound = &part->bounds[part->count++];
@@ -76,12 +76,12 @@ static void bound_part(const fm_machine *machine, const fm_profile *profile, con
     const double block = (double)profile->granularity;
     const double accesses = (double)work->loads + (double)work->stores,
                  bytes = (double)work->loaded_bytes + (double)work->stored_bytes;
-    put(part, "flops", NULL, false, true, (double)work->flops, machine->flops);
-    put(part, "integer operations", NULL, false, false, (double)work->integer_operations,
-        machine->integer_operations);
-    put(part, "loads", NULL, false, false, (double)work->loads, machine->loads);
-    put(part, "stores", NULL, false, false, (double)work->stores, machine->stores);
-    put(part, "loads and stores", NULL, false, false, accesses, machine->accesses);
+    bounds_put(part, "flops", NULL, false, true, (double)work->flops, machine->flops);
+    bounds_put(part, "integer operations", NULL, false, false, (double)work->integer_operations,
+               machine->integer_operations);
+    bounds_put(part, "loads", NULL, false, false, (double)work->loads, machine->loads);
+    bounds_put(part, "stores", NULL, false, false, (double)work->stores, machine->stores);
+    bounds_put(part, "loads and stores", NULL, false, false, accesses, machine->accesses);
     uint64_t before = 0; /* blocks of all caches before the link */
     for (size_t i = 0; i <= machine->level_count; i++) {
         const bool memory = i == machine->level_count;
@@ -89,15 +89,15 @@ static void bound_part(const fm_machine *machine, const fm_profile *profile, con
                    *to = i ? machine->levels[i - 1].name : "processor";
         const double rate = memory ? machine->memory : machine->bandwidths[i];
         if (i == 0) {
-            put(part, from, to, true, false, bytes, rate);
+            bounds_put(part, from, to, true, false, bytes, rate);
         } else {
             const uint64_t blocks = machine->levels[i - 1].bytes / profile->granularity;
             before += blocks;
-            put(part, from, to, true, false, nest_misses(work, edges, blocks) * block, rate);
+            bounds_put(part, from, to, true, false, nest_misses(work, edges, blocks) * block, rate);
         }
         double least = (double)work->first_touches;
         if (whole && profile->exact && i > 0) least = fm_profile_least_misses(profile, before);
-        if (sure && (i > 0 || memory)) put(part, from, to, true, true, least * block, rate);
+        if (sure && (i > 0 || memory)) bounds_put(part, from, to, true, true, least * block, rate);
     }
     find_slowest(part);
 }
@@ -113,18 +113,19 @@ static fm_status copy_work(fm_nest *to, const fm_nest *from, fm_error *error)
     return FM_OK;
 }
 
-static bool sum(uint64_t *to, uint64_t more)
+static bool work_sum(uint64_t *to, uint64_t more)
 {
     return !__builtin_add_overflow(*to, more, to);
 }
 
 static fm_status add_work(fm_nest *to, const fm_nest *more, fm_error *error)
 {
-    bool fits = sum(&to->loads, more->loads) && sum(&to->stores, more->stores) &&
-                sum(&to->flops, more->flops) && sum(&to->integer_operations, more->integer_operations) &&
-                sum(&to->loaded_bytes, more->loaded_bytes) && sum(&to->stored_bytes, more->stored_bytes) &&
-                sum(&to->first_touches, more->first_touches);
-    for (size_t i = 0; i < to->range_count; i++) fits = fits && sum(&to->ranges[i], more->ranges[i]);
+    bool fits =
+        work_sum(&to->loads, more->loads) && work_sum(&to->stores, more->stores) &&
+        work_sum(&to->flops, more->flops) && work_sum(&to->integer_operations, more->integer_operations) &&
+        work_sum(&to->loaded_bytes, more->loaded_bytes) && work_sum(&to->stored_bytes, more->stored_bytes) &&
+        work_sum(&to->first_touches, more->first_touches);
+    for (size_t i = 0; i < to->range_count; i++) fits = fits && work_sum(&to->ranges[i], more->ranges[i]);
     return fits ? FM_OK : fm_fail(error, FM_E_LIMIT, NULL, "the region does more than 2^64 operations");
 }
 

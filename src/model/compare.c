@@ -113,7 +113,7 @@ static size_t reuse_bars(double *bars, const shares *from, uint64_t bound)
     return count;
 }
 
-static double unit(double value)
+static double clamp_to_unit(double value)
 {
     return value < 0 ? 0 : value > 1 ? 1 : value;
 }
@@ -136,8 +136,8 @@ static void compare_reuses(fm_comparison *result, const shares *a, const shares 
         result->similarity = result->similarity_smoothed = 0;
         return;
     }
-    result->similarity = unit(1 - strict / 2);
-    result->similarity_smoothed = unit(1 - smoothed / 2);
+    result->similarity = clamp_to_unit(1 - strict / 2);
+    result->similarity_smoothed = clamp_to_unit(1 - smoothed / 2);
 }
 
 static double average_error(const shares *a, const shares *b, uint64_t bound)
@@ -220,7 +220,8 @@ static double mean_difference(const shares *a, const shares *b, uint64_t largest
     }
 }
 
-static fm_status compare(const fm_profile *a, const fm_profile *b, fm_comparison *result, fm_error *error)
+static fm_status comparison_fill(const fm_profile *a, const fm_profile *b, fm_comparison *result,
+                                 fm_error *error)
 {
     if (a->granularity != b->granularity)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
@@ -249,8 +250,8 @@ static fm_status compare(const fm_profile *a, const fm_profile *b, fm_comparison
     }
     uint64_t footprint = a->distinct > b->distinct ? a->distinct : b->distinct;
     if (bound && footprint > bound) footprint = bound;
-    result->overlap = unit(1 - total_difference(&of_a, &of_b) / 2);
-    result->overlap_log2 = unit(1 - log2_difference(&of_a, &of_b) / 2);
+    result->overlap = clamp_to_unit(1 - total_difference(&of_a, &of_b) / 2);
+    result->overlap_log2 = clamp_to_unit(1 - log2_difference(&of_a, &of_b) / 2);
     compare_reuses(result, &of_a, &of_b, bound);
     result->average_error = average_error(&of_a, &of_b, bound);
     compare_edges(result, &of_a, &of_b);
@@ -266,7 +267,7 @@ fm_status fm_profile_compare_sized(const fm_profile *a, const fm_profile *b, fm_
     FM_REQUIRE(a, error);
     FM_REQUIRE(b, error);
     fm_comparison found = {.a_exact = a->exact, .b_exact = b->exact};
-    fm_status status = compare(a, b, &found, error);
+    fm_status status = comparison_fill(a, b, &found, error);
     fm_sized_copy(result, result_size, &found, sizeof found);
     return status;
 }

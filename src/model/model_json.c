@@ -7,7 +7,7 @@
 #include "base/json_scan.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "model/growth_fit.h"
+#include "model/model_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -260,7 +260,7 @@ static fm_status read_field(fm_json_scan *scan, const char *key, fm_model *model
     return fm_json_skip(scan);
 }
 
-static fm_status check(const fm_json_scan *scan, const fm_model *model)
+static fm_status model_check(const fm_json_scan *scan, const fm_model *model)
 {
     const char *wrong = NULL;
     if (model->run_count < 2) wrong = "expected at least two \"runs\"";
@@ -302,7 +302,7 @@ static fm_status read_model(fm_json_scan *scan, fm_model *model)
     if (!status) status = fm_json_end(scan);
     if (!status && !known)
         return fm_fail(scan->error, FM_E_FORMAT, scan->path, "expected the field \"schema\", found none");
-    return status ? status : check(scan, model);
+    return status ? status : model_check(scan, model);
 }
 
 fm_status fm_model_read(const char *path, fm_model **model, fm_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phase_locator.c - see phase_locator.h.
+ * phase_locator.c - windows show about where phases change; a second pass over the trace finds where exactly.
  *
  * Around each boundary between segments, the references are held for a while. Each votes by its block and its
  * distance which side it belongs to: a block that is in use behind and not before is a step to the next
@@ -11,7 +11,7 @@
  * Time O(1) for each reference, but for those near a boundary: a few. Space is bounded: boundaries of very
  * long windows are sought within MOST_REACH references.
  */
-#include "model/phase_locator.h"
+#include "model/phase_parts.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -55,12 +55,12 @@ static uint64_t hash_of(uint64_t block)
 
 /* ---- where to look ---- */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t smaller_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t larger_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -70,14 +70,16 @@ static region region_of(const fm_phase_locator *self, size_t boundary)
     const uint64_t before = self->coarse[boundary - 1], middle = self->coarse[boundary],
                    behind = self->coarse[boundary + 1];
     const uint64_t next = self->leaves[boundary].segment->footprint;
-    const uint64_t both = larger(next, self->leaves[boundary - 1].segment->footprint);
-    const uint64_t reach = smaller(larger(2 * self->width, 2 * smaller(next, MOST_REACH)), MOST_REACH);
-    const uint64_t beside = smaller(larger(4 * self->width, 4 * smaller(both, MOST_REACH)), MOST_REACH);
+    const uint64_t both = larger_of(next, self->leaves[boundary - 1].segment->footprint);
+    const uint64_t reach =
+        smaller_of(larger_of(2 * self->width, 2 * smaller_of(next, MOST_REACH)), MOST_REACH);
+    const uint64_t beside =
+        smaller_of(larger_of(4 * self->width, 4 * smaller_of(both, MOST_REACH)), MOST_REACH);
     region found = {.middle = middle};
-    found.start = middle - smaller(reach, middle - before);
-    found.stop = middle + smaller(reach, (behind - middle) / 2);
-    found.low = found.start - smaller(beside, found.start - before);
-    found.high = found.stop + smaller(beside, behind - found.stop);
+    found.start = middle - smaller_of(reach, middle - before);
+    found.stop = middle + smaller_of(reach, (behind - middle) / 2);
+    found.low = found.start - smaller_of(beside, found.start - before);
+    found.high = found.stop + smaller_of(beside, behind - found.stop);
     return found;
 }
 
@@ -122,7 +124,7 @@ static double share_of(const fm_class_counts *counts, unsigned class)
     return ((double)counts->of[class] + 0.5) / ((double)counts->all + 0.5 * FM_PHASE_CLASSES);
 }
 
-static void locate(fm_phase_locator *self)
+static void locate_edge(fm_phase_locator *self)
 {
     const region *around = &self->around;
     const fm_class_counts *before = &self->leaves[self->next - 1].segment->counts;
@@ -135,7 +137,7 @@ static void locate(fm_phase_locator *self)
     see_side(self, around->stop, around->high, BEHIND);
     for (unsigned i = 0; i < FM_PHASE_CLASSES; i++)
         says[i] = fmax(-1, fmin(1, log(share_of(behind, i) / share_of(before, i)) / 2));
-    const uint64_t start = larger(around->start, self->leaves[self->next - 1].begin + 1);
+    const uint64_t start = larger_of(around->start, self->leaves[self->next - 1].begin + 1);
     uint64_t best = start;
     for (uint64_t time = start; time < around->stop && time - self->from < self->held; time++) {
         const size_t at = (size_t)(time - self->from);
@@ -171,8 +173,8 @@ static bool is_within(const fm_phase_locator *self, size_t leaf)
 {
     const uint64_t begin = self->coarse[leaf], end = self->coarse[leaf + 1], length = end - begin;
     const uint64_t loads = leaf + 1 < self->count ? self->leaves[leaf + 1].segment->footprint : 0;
-    return self->clock >= begin + smaller(2 * self->width, length / 4) &&
-           self->clock < end - smaller(larger(2 * self->width, loads + loads / 4), length / 2);
+    return self->clock >= begin + smaller_of(2 * self->width, length / 4) &&
+           self->clock < end - smaller_of(larger_of(2 * self->width, loads + loads / 4), length / 2);
 }
 
 double fm_phase_common_data(const fm_phase_leaf *a, const fm_phase_leaf *b)
@@ -215,7 +217,7 @@ fm_status fm_phase_locator_create(fm_phase_locator **locator, const fm_phase_seg
     }
     for (size_t i = 0; i < count; i++) {
         made->coarse[i] = segments[i].begin * windows->width;
-        made->coarse[i + 1] = smaller(segments[i].end * windows->width, windows->references);
+        made->coarse[i + 1] = smaller_of(segments[i].end * windows->width, windows->references);
         made->leaves[i] =
             (fm_phase_leaf){.begin = made->coarse[i], .end = made->coarse[i + 1], .segment = &segments[i]};
     }
@@ -246,7 +248,7 @@ void fm_phase_locator_feed(fm_phase_locator *self, const uint64_t *blocks, const
         if (self->next >= self->count || self->clock < self->around.low) continue;
         self->blocks[self->held] = blocks[i];
         self->classes[self->held++] = (uint8_t)fm_phase_class(distances[i]);
-        if (self->clock + 1 >= self->around.high) locate(self);
+        if (self->clock + 1 >= self->around.high) locate_edge(self);
     }
 }
 

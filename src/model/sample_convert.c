@@ -9,7 +9,7 @@
  * other blocks each is touched between a use and its reuse t later with the same probability, the sum over x
  * = 1 … t-1 of P(time distance > x), over N - 1; so the distance is binomial, with that sum as its mean.
  */
-#include "model/binomial.h"
+#include "model/model_internal.h"
 #include "model/sample_internal.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ static bool walk_on(walk *self)
 }
 
 /* D(references) in a window. */
-static double touched(const fm_sample_masses *masses, uint32_t window, double references)
+static double blocks_touched(const fm_sample_masses *masses, uint32_t window, double references)
 {
     if (references <= 0) return 0;
     const size_t bin = fm_bins_index(FM_SAMPLE_BINS, (uint64_t)fmin(fmax(references, 1), 0x1p62));
@@ -74,7 +74,7 @@ static double distance_across(const fm_sample_items *items, const fm_sample_mass
         const double from = k == window ? use : items->windows[k].from;
         const double to = k == of->last ? end : fmin(end, items->windows[k].to);
         if (from >= end) break;
-        sum += touched(masses, k, end - from) - touched(masses, k, end - to);
+        sum += blocks_touched(masses, k, end - from) - blocks_touched(masses, k, end - to);
     }
     return sum;
 }
@@ -157,7 +157,7 @@ void fm_sample_miss_ratios(const fm_sample_items *items, fm_sample_masses *masse
 }
 
 /* P(X < limit) for X binomial: exactly, or where it is wide by the normal distribution. */
-static double below(double trials, double limit, double mean)
+static double binomial_below(double trials, double limit, double mean)
 {
     const double p = mean / trials, variance = mean * (1 - p);
     if (limit <= 0) return 0;
@@ -178,7 +178,7 @@ static void spread_one(double mean, double share, double trials, double *spread)
     for (size_t bin = fm_bins_index(FM_SAMPLE_BINS, (uint64_t)fmax(0, mean - reach));; bin++) {
         fm_bins_range(FM_SAMPLE_BINS, bin, &lo, &hi);
         const bool last = (double)hi >= mean + reach || (double)hi >= trials;
-        const double upto = last ? 1 : below(trials, (double)hi + 1, mean);
+        const double upto = last ? 1 : binomial_below(trials, (double)hi + 1, mean);
         if (upto > before) spread[bin] += share * (upto - before);
         if (last) return;
         before = fmax(before, upto);

@@ -2,16 +2,12 @@
 /*
  * sample_internal.h - what the parts of the estimators share (fathom/sample.h). Internal.
  *
- *     sample_observations.c  bursts and watches as they were told
- *     sample_items.c         the same in the order of time distances, each with its weight
- *     sample_calibrate.c     weights that fit what is known of all samples
- *     sample_seconds.c       weights of reuses that were watched in their turn
- *     sample_windows.c       windows of the run, and how different their time distances are
- *     sample_weigh.c         from these to the histogram of time distances: Kaplan-Meier, and plain sums
- *     sample_convert.c       from time distances to distances
- *     sample_band.c          the bootstrap
- *     sample_pairs.c         which code uses again what other code used
- *     sample_result.c        all of it, in a profile
+ *     sample_observations.c  bursts and watches as they were told; the same in the order of time distances,
+ * each with its weight sample_weigh.c         weights that fit what is known of all samples, of reuses that
+ * were watched in their turn, of windows of the run; from these to the histogram of time distances:
+ * Kaplan-Meier, and plain sums sample_convert.c       from time distances to distances sample_pairs.c which
+ * code uses again what other code used sample_result.c        all of it, in a profile; the bootstrap; what an
+ * estimate can be at most
  */
 #ifndef FATHOM_MODEL_SAMPLE_INTERNAL_H
 #define FATHOM_MODEL_SAMPLE_INTERNAL_H
@@ -64,8 +60,6 @@ typedef struct fm_estimator {
     bool windows;           /* and windows of the run are told apart */
     const char *conversion; /* "aet", "shen" where the caller does not say */
 } fm_estimator;
-/* NULL: there is none of this name. NULL name: the default. */
-const fm_estimator *fm_estimator_named(const char *name);
 
 /* ---- in the order of time distances ---- */
 
@@ -110,7 +104,7 @@ typedef struct fm_sample_items {
     uint32_t window_count; /* 1: the whole run is one, and nothing is told apart */
     fm_sample_window windows[FM_SAMPLE_MOST_WINDOWS];
     /* How far the nodes of a level are believed by themselves, by the power of two of the time distance: the
-     * inverse of the weight that the node above has in each (sample_windows.c). 0: all are alike. */
+     * inverse of the weight that the node above has in each (sample_weigh.c). 0: all are alike. */
     double apart[FM_SAMPLE_LEVELS][FM_SAMPLE_OCTAVES];
     uint32_t *burst_blocks; /* of each burst */
     uint32_t *watch_blocks; /* of each watch */
@@ -127,8 +121,6 @@ fm_status fm_sample_calibrate(const fm_samples *samples, const fm_estimate_optio
                               fm_error *error);
 /* Sets the weights of the reuses of samples (`since`), given those of the samples. */
 fm_status fm_sample_weigh_seconds(const fm_samples *samples, double *weights, fm_error *error);
-/* The weight of each watch by the paper, 0 for those that were not used again. */
-fm_status fm_sample_proportional(const fm_samples *samples, double *weights, fm_error *error);
 
 /* ---- the histogram of time distances ---- */
 
@@ -178,8 +170,6 @@ static inline uint32_t fm_sample_octave(uint64_t time)
 {
     return time ? 63 - (uint32_t)__builtin_clzll(time) : 0;
 }
-/* The share of a window's uses that lie so long before their thread's end. */
-double fm_sample_window_reaches(const fm_sample_window *window, double time);
 
 /* ---- distances ---- */
 
@@ -196,8 +186,6 @@ void fm_sample_spread(const fm_sample_masses *masses, double distinct, double *s
 
 /* ---- results ---- */
 
-fm_status fm_sample_band(fm_profile *profile, const fm_sample_items *items,
-                         const fm_estimate_options *options, fm_error *error);
 fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, const fm_sample_items *items,
                           const fm_sample_masses *masses, const fm_estimate_options *options,
                           fm_error *error);
@@ -215,5 +203,11 @@ static inline uint64_t fm_sample_random_below(uint64_t *state, uint64_t most)
 {
     return (uint64_t)((unsigned __int128)fm_sample_random(state) * most >> 64);
 }
+
+/*
+ * ======== sample limits ========
+ * An estimate that cannot be true is brought within what can be (docs/TESTING.md, "Laws"),
+ * and says so. Internal.
+ */
 
 #endif

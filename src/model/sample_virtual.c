@@ -157,7 +157,7 @@ void fm_virtual_sampler_destroy(fm_virtual_sampler *sampler)
 
 /* ---- registers ---- */
 
-static double share(uint64_t units, int bits)
+static double units_share(uint64_t units, int bits)
 {
     return (double)units / (double)(UINT64_C(1) << bits);
 }
@@ -190,13 +190,13 @@ static void begin_watch(fm_virtual_sampler *sampler, uint32_t place, fm_sample_w
 }
 
 /* Reference number `now` touches what the i-th armed register watches. */
-static void trap(fm_virtual_sampler *sampler, uint32_t i, uint64_t now, uint32_t tag)
+static void watch_trap(fm_virtual_sampler *sampler, uint32_t i, uint64_t now, uint32_t tag)
 {
     const uint32_t place = sampler->places[i];
     const uint64_t block = sampler->blocks[i];
     fm_sample_watch *watch = end_watch(sampler, place, FM_WATCH_USED, now);
     watch->reuse = tag;
-    watch->kept = share(fm_reservoir_release(&sampler->reservoir, place), FM_RESERVOIR_KEPT_BITS);
+    watch->kept = units_share(fm_reservoir_release(&sampler->reservoir, place), FM_RESERVOIR_KEPT_BITS);
     if (!sampler->options.again || watch->since > 0) return;
     const fm_sample_watch second = {.thread = watch->thread,
                                     .at = now,
@@ -209,8 +209,8 @@ static void trap(fm_virtual_sampler *sampler, uint32_t i, uint64_t now, uint32_t
 }
 
 /* A use asks for a register; reference number `now` was the last one seen. */
-static fm_status offer(fm_virtual_sampler *sampler, fm_sample_watch watch, uint64_t block, uint64_t now,
-                       fm_error *error)
+static fm_status watch_offer(fm_virtual_sampler *sampler, fm_sample_watch watch, uint64_t block, uint64_t now,
+                             fm_error *error)
 {
     void *grown = sampler->taken;
     const size_t room = sampler->taken_count + 1 + FM_RESERVOIR_MOST; /* and what may trap until the next */
@@ -219,13 +219,13 @@ static fm_status offer(fm_virtual_sampler *sampler, fm_sample_watch watch, uint6
     sampler->taken = grown;
     const fm_reservoir_choice choice = fm_reservoir_offer(&sampler->reservoir);
     watch.thread = sampler->thread;
-    watch.armed = share(choice.armed, FM_RESERVOIR_ARMED_BITS);
+    watch.armed = units_share(choice.armed, FM_RESERVOIR_ARMED_BITS);
     watch.end = FM_WATCH_NOT_ARMED;
     if (choice.place >= 0) {
         const uint32_t place = (uint32_t)choice.place;
         if (choice.replaces)
             end_watch(sampler, place, FM_WATCH_REPLACED, now)->kept =
-                share(choice.replaced_kept, FM_RESERVOIR_KEPT_BITS);
+                units_share(choice.replaced_kept, FM_RESERVOIR_KEPT_BITS);
         begin_watch(sampler, place, watch, block);
         return FM_OK;
     }
@@ -303,7 +303,7 @@ static fm_status end_burst(fm_virtual_sampler *sampler, uint64_t seen, fm_error 
                                    .weight = told.weight * (double)burst->cut_count / (double)uses,
                                    .burst = fm_samples_bursts(sampler->samples),
                                    .use = picked->tag};
-    return offer(sampler, watch, picked->block, last, error);
+    return watch_offer(sampler, watch, picked->block, last, error);
 }
 
 /* ---- references ---- */
@@ -349,7 +349,8 @@ find_watched_avx2(const fm_virtual_sampler *sampler, const uint64_t *blocks, siz
 #endif
 
 /* Only registers look at these references. */
-static void pass(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint32_t *tags, size_t count)
+static void registers_pass(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint32_t *tags,
+                           size_t count)
 {
     const uint64_t clock = sampler->clock;
     size_t (*find)(const fm_virtual_sampler *, const uint64_t *, size_t, size_t) = find_watched_plainly;
@@ -358,7 +359,7 @@ static void pass(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint
 #endif
     for (size_t i = 0; (i = find(sampler, blocks, i, count)) < count; i++)
         for (uint32_t k = sampler->armed; k-- > 0;) /* a trap moves the last one into its place */
-            if (blocks[i] == sampler->blocks[k]) trap(sampler, k, clock + i, tags ? tags[i] : 0);
+            if (blocks[i] == sampler->blocks[k]) watch_trap(sampler, k, clock + i, tags ? tags[i] : 0);
     sampler->clock = clock + count;
 }
 
@@ -369,10 +370,10 @@ static fm_status take_sample(fm_virtual_sampler *sampler, uint64_t block, uint32
         begin_burst(sampler);
         return FM_OK;
     }
-    pass(sampler, &block, &tag, 1);
+    registers_pass(sampler, &block, &tag, 1);
     const uint64_t at = sampler->clock - 1;
     const fm_sample_watch watch = {.at = at, .weight = (double)sampler->options.period, .use = tag};
-    return offer(sampler, watch, block, at, error);
+    return watch_offer(sampler, watch, block, at, error);
 }
 
 static fm_status run_burst(fm_virtual_sampler *sampler, const uint64_t *blocks, const uint32_t *tags,
@@ -382,7 +383,7 @@ static fm_status run_burst(fm_virtual_sampler *sampler, const uint64_t *blocks, 
     const uint64_t seen = sampler->clock - burst->at, left = burst->length - seen;
     *taken = count < left ? count : (size_t)left;
     for (size_t i = 0; i < *taken; i++) burst_reference(burst, blocks[i], tags ? tags[i] : 0, seen + i);
-    pass(sampler, blocks, tags, *taken);
+    registers_pass(sampler, blocks, tags, *taken);
     if (*taken < left) return FM_OK;
     /* Bursts do not overlap: one that is due begins now. */
     if (sampler->next < sampler->clock) sampler->next = sampler->clock;
@@ -406,7 +407,7 @@ fm_status fm_virtual_sampler_feed(fm_virtual_sampler *sampler, const uint64_t *b
         } else {
             const uint64_t until = sampler->next - sampler->clock;
             taken = count - done < until ? count - done : (size_t)until;
-            pass(sampler, blocks + done, tags ? tags + done : NULL, taken);
+            registers_pass(sampler, blocks + done, tags ? tags + done : NULL, taken);
         }
         done += taken;
     }
@@ -423,7 +424,7 @@ fm_status fm_virtual_sampler_finish(fm_virtual_sampler *sampler, fm_samples **sa
     while (status == FM_OK && sampler->armed > 0) {
         const uint32_t place = sampler->places[0];
         end_watch(sampler, place, FM_WATCH_NEVER, sampler->clock - 1)->kept =
-            share(fm_reservoir_release(&sampler->reservoir, place), FM_RESERVOIR_KEPT_BITS);
+            units_share(fm_reservoir_release(&sampler->reservoir, place), FM_RESERVOIR_KEPT_BITS);
     }
     for (size_t i = 0; i < sampler->taken_count && status == FM_OK; i++)
         status = fm_samples_add_watch(sampler->samples, &sampler->taken[i], error);

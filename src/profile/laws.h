@@ -4,7 +4,7 @@
  *
  * Whoever makes a profile calls fm_profile_made at its end; writing and reading one checks it again. A result
  * that breaks a law is never shown: of ours it is an internal error, of a file it is refused. Estimates are
- * kept within what can be true before that (src/model/sample_limits.c).
+ * kept within what can be true before that (src/model/sample_result.c).
  */
 #ifndef FATHOM_PROFILE_LAWS_H
 #define FATHOM_PROFILE_LAWS_H

@@ -6,11 +6,10 @@
  * exact result are tried, in the time allowed, and where none does, it is sampled; unless a walk would be
  * done in the time that is left.
  */
-#include "static/counter/count_exact.h"
-#include "static/counter/counted_profile.h"
+#include "static/counter/counter.h"
 #include "static/counts/counts.h"
-#include "static/oracle/oracle_sample.h"
-#include "static/polyhedra/points.h"
+#include "static/oracle/oracle.h"
+#include "static/polyhedra/polyhedra.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static/region/region.h"
 

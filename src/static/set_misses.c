@@ -30,7 +30,7 @@ typedef struct walk_state {
     double deadline;
 } walk_state;
 
-static bool touch(simulated *self, uint64_t block)
+static bool touch_block(simulated *self, uint64_t block)
 {
     const uint64_t ways = self->of->ways, tag = block + 1;
     uint64_t *set = self->blocks + block % self->of->sets * ways, carried = tag;
@@ -43,8 +43,8 @@ static bool touch(simulated *self, uint64_t block)
     return false;
 }
 
-static fm_status visit(void *context, const uint64_t *addresses, const uint32_t *sizes, const uint32_t *tags,
-                       size_t count, fm_error *error)
+static fm_status visit_accesses(void *context, const uint64_t *addresses, const uint32_t *sizes,
+                                const uint32_t *tags, size_t count, fm_error *error)
 {
     walk_state *self = context;
     (void)tags;
@@ -54,7 +54,7 @@ static fm_status visit(void *context, const uint64_t *addresses, const uint32_t 
             const uint64_t last = (addresses[i] + sizes[i] - 1) >> self->shift;
             for (uint64_t block = addresses[i] >> self->shift; block <= last; block++) {
                 cache->of->references++;
-                cache->of->misses += !touch(cache, block);
+                cache->of->misses += !touch_block(cache, block);
             }
         }
     }
@@ -62,8 +62,8 @@ static fm_status visit(void *context, const uint64_t *addresses, const uint32_t 
     return FM_OK;
 }
 
-static fm_status simulate(const fm_region *region, const fm_static_options *options, double deadline,
-                          fm_set_misses *caches, size_t count, fm_error *error)
+static fm_status simulate_caches(const fm_region *region, const fm_static_options *options, double deadline,
+                                 fm_set_misses *caches, size_t count, fm_error *error)
 {
     walk_state self = {.caches = fm_calloc(count + 1, sizeof *self.caches),
                        .count = count,
@@ -77,7 +77,7 @@ static fm_status simulate(const fm_region *region, const fm_static_options *opti
         if (!self.caches[i].blocks) status = fm_fail_memory(error, blocks * sizeof(uint64_t), "a cache");
     }
     if (status == FM_OK)
-        status = fm_region_walk(region, options->granularity, options->layout, visit, &self, error);
+        status = fm_region_walk(region, options->granularity, options->layout, visit_accesses, &self, error);
     for (size_t i = 0; i < count && self.caches; i++) free(self.caches[i].blocks);
     free(self.caches);
     for (size_t i = 0; i < count && status == FM_OK; i++) {
@@ -139,8 +139,8 @@ static fm_status work_out(const fm_region *region, const fm_static_options *opti
     return FM_OK;
 }
 
-static fm_status check(const fm_static_options *options, const fm_set_misses *caches, size_t count,
-                       fm_error *error)
+static fm_status check_caches(const fm_static_options *options, const fm_set_misses *caches, size_t count,
+                              fm_error *error)
 {
     if (options->granularity == 0 || (options->granularity & (options->granularity - 1)))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the granularity must be a power of two");
@@ -165,7 +165,7 @@ fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_op
     if (status != FM_OK) return status;
     if (own.granularity == 0) own.granularity = 64;
     if (own.limit_seconds == 0) own.limit_seconds = 60;
-    if ((status = check(&own, caches, count, error)) != FM_OK || count == 0) return status;
+    if ((status = check_caches(&own, caches, count, error)) != FM_OK || count == 0) return status;
     const double end = fm_now() + own.limit_seconds;
     const bool asked = own.method && strcmp(own.method, "walk") == 0;
     bool small = true;
@@ -176,7 +176,7 @@ fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_op
     if (asked && !small)
         return fm_fail(error, FM_E_LIMIT, NULL, "a cache of more than 2^26 blocks is not walked over");
     if (asked || (!own.method && small && few_accesses(region, &own))) {
-        status = simulate(region, &own, end, caches, count, error);
+        status = simulate_caches(region, &own, end, caches, count, error);
         if (status != FM_E_LIMIT || asked) return status;
     }
     for (size_t i = 0; i < count; i++) {

@@ -123,20 +123,20 @@ static bool decode_frame(ZSTD_DCtx **decoder, frame_slot *slot)
 
 /* ---- the crew ---- */
 
-static bool claim(void *context, fm_job *job)
+static bool claim(void *context, fm_crew_job *job)
 {
     fm_frames_ahead *frames = context;
     if (frames->claimed < frames->cut) {
-        *job = (fm_job){.kind = DECODE, .task = (size_t)(frames->claimed++ % frames->slot_count)};
+        *job = (fm_crew_job){.kind = DECODE, .task = (size_t)(frames->claimed++ % frames->slot_count)};
         return true;
     }
     if (frames->cutting || frames->ended || frames->cut - frames->taken >= frames->limit) return false;
     frames->cutting = true;
-    *job = (fm_job){.kind = CUT, .task = (size_t)(frames->cut % frames->slot_count)};
+    *job = (fm_crew_job){.kind = CUT, .task = (size_t)(frames->cut % frames->slot_count)};
     return true;
 }
 
-static void run(void *context, fm_job job, unsigned worker)
+static void run(void *context, fm_crew_job job, unsigned worker)
 {
     fm_frames_ahead *frames = context;
     frame_slot *slot = &frames->slots[job.task];
@@ -146,7 +146,7 @@ static void run(void *context, fm_job job, unsigned worker)
         slot->whole = cut_frame(frames, slot);
 }
 
-static void complete(void *context, fm_job job)
+static void complete(void *context, fm_crew_job job)
 {
     fm_frames_ahead *frames = context;
     frame_slot *slot = &frames->slots[job.task];
@@ -202,7 +202,7 @@ static void start_crew(fm_frames_ahead *frames)
 /* Waits for slot number `taken`. */
 static void wait_for_next(fm_frames_ahead *frames)
 {
-    fm_job job;
+    fm_crew_job job;
     if (frames->crew) fm_crew_help(frames->crew, next_is_there);
     while (!frames->crew && !next_is_there(frames) && claim(frames, &job)) {
         run(frames, job, 0);

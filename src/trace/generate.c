@@ -24,11 +24,11 @@
 #endif
 
 static const fm_pattern_info patterns[] = {
-    {"zipf", "rank r of M with probability proportional to 1/r^skew; hot keys are scattered"},
+    {"zipf", "rank r of M with probability ~ 1/r^skew; hot keys are scattered"},
     {"uniform", "every key equally likely"},
-    {"loguniform", "key k with probability proportional to log((k+2)/(k+1)): ranks without a knee"},
+    {"loguniform", "key k with probability ~ log((k+2)/(k+1)): ranks without a knee"},
     {"cyclic", "0 1 ... M-1, again and again: every return has distance M-1"},
-    {"sawtooth", "0 1 ... M-1 ... 1 0 1 ...: up and down; distances 1, 2, ... M-1 after each turn"},
+    {"sawtooth", "0 1 ... M-1 ... 1 0 1 ...: distances 1, 2, ... M-1 after each turn"},
     {"distinct", "0 1 2 ...: no key twice, whatever the number of keys"},
     {"same", "0 0 0 ...: one key only"},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * supply.h - a reader for several threads of one program, without a plan of who reads what: each claims the
- * next stretch when it has the time. And what those need who read in this way, and find that they must begin
+ * next range when it has the time. And what those need who read in this way, and find that they must begin
  * anew.
  */
 #ifndef FATHOM_TRACE_SUPPLY_H
@@ -9,23 +9,24 @@
 
 #include <fathom/trace.h>
 
-typedef struct fm_stretch {
+typedef struct fm_trace_range {
     uint64_t at, reference; /* where it goes on: the supply's own */
     uint64_t left;          /* how much of it, likewise; 0: nothing */
-} fm_stretch;
+} fm_trace_range;
 
 typedef struct fm_supply {
     void *context;
     unsigned workers; /* that may fetch at the same time */
-    /* One thread at a time: claims the next stretch, in time order, of about so many references. False: what
+    /* One thread at a time: claims the next range, in time order, of about so many references. False: what
      * comes next, if anything, cannot be had in this way. */
-    bool (*claim)(void *context, uint64_t wanted, fm_stretch *stretch);
-    /* By several threads, each with its number below `workers` and a stretch of its own: the next batch of
+    bool (*claim)(void *context, uint64_t wanted, fm_trace_range *range);
+    /* By several threads, each with its number below `workers` and a range of its own: the next batch of
      * it, addresses, sizes and kinds, and where they were asked for, sites; its arrays stay until this
      * worker's next call. Threads are not delivered: those who fetch for themselves count, and tell none
-     * apart. count 0: the end of the stretch. With sites, stretch->reference - batch->count + i is then a
+     * apart. count 0: the end of the range. With sites, range->reference - batch->count + i is then a
      * number for reference i of the batch: these ascend along the trace. */
-    fm_status (*fetch)(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch, fm_error *error);
+    fm_status (*fetch)(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
+                       fm_error *error);
     /* References that nobody has claimed, about; 0: none, or nobody knows. */
     uint64_t (*left)(const void *context);
 } fm_supply;

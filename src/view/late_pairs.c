@@ -3,7 +3,7 @@
  * late_pairs.c - see late_pairs.h. One pass over all pairs of sites for the sums, one more for the members of
  * the largest; O(n log n) for sorting.
  */
-#include "view/late_pairs.h"
+#include "view/miss_table.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -19,14 +19,20 @@ static double late_of(const fm_pair *pair, uint64_t blocks)
     return fm_pair_misses(&reuses, blocks);
 }
 
-static fm_status no_memory(fm_error *error, size_t count)
+static fm_status pairs_no_memory(fm_error *error, size_t count)
 {
     return fm_fail_memory(error, (uint64_t)count * sizeof(fm_late_pair), "pairs of lines");
 }
 
-static fm_key key_of(const fm_late_pairs *late, const fm_pair *pair)
+/* FM_NONE stays FM_NONE. */
+static uint32_t place_of(const fm_late_pairs *late, uint32_t site)
 {
-    return (fm_key){fm_code_line(&late->lines, pair->use), fm_code_line(&late->lines, pair->reuse), 0};
+    return site == FM_NONE ? FM_NONE : late->places.of_site[site];
+}
+
+static fm_key pair_key(const fm_late_pairs *late, const fm_pair *pair)
+{
+    return (fm_key){place_of(late, pair->use), place_of(late, pair->reuse), 0};
 }
 
 /* ---- sums ---- */
@@ -38,16 +44,15 @@ static fm_status add_up(fm_late_pairs *late, fm_table *numbers, fm_error *error)
         const fm_pair *pair = &late->of->pairs[i];
         late->cold += pair->cold;
         if (pair->count == pair->cold) continue;
-        const fm_key key = key_of(late, pair);
+        const fm_key key = pair_key(late, pair);
         uint32_t number = fm_table_add(numbers, &key);
         void *grown = late->pairs;
         if (number == FM_KEY_NONE || fm_array_reserve(&grown, &room, late->count + 1, sizeof *late->pairs))
-            return no_memory(error, late->count);
+            return pairs_no_memory(error, late->count);
         late->pairs = grown;
         if (number == late->count)
-            late->pairs[late->count++] = (fm_late_pair){.use = fm_code_line(&late->lines, pair->use),
-                                                        .reuse = fm_code_line(&late->lines, pair->reuse),
-                                                        .number = number};
+            late->pairs[late->count++] = (fm_late_pair){
+                .use = place_of(late, pair->use), .reuse = place_of(late, pair->reuse), .number = number};
         double misses = late_of(pair, late->blocks);
         late->pairs[number].late += misses;
         late->pairs[number].reuses += pair->count - pair->cold;
@@ -57,19 +62,13 @@ static fm_status add_up(fm_late_pairs *late, fm_table *numbers, fm_error *error)
     return FM_OK;
 }
 
-static fm_status find_cold(fm_late_pairs *late, fm_error *error)
+static void find_cold(fm_late_pairs *late)
 {
-    uint64_t *counts = fm_calloc(late->lines.count, sizeof *counts);
-    if (!counts) return no_memory(error, late->lines.count);
-    for (size_t i = 0; i < late->of->pair_count; i++)
-        counts[fm_code_line(&late->lines, late->of->pairs[i].reuse)] += late->of->pairs[i].cold;
-    for (size_t i = 0; i < late->lines.count; i++)
-        if (counts[i] > late->cold_most) {
-            late->cold_most = counts[i];
-            late->cold_line = (uint32_t)i;
+    for (size_t i = 0; i < late->places.count; i++)
+        if (late->places.rows[i].cold > late->cold_most) {
+            late->cold_most = late->places.rows[i].cold;
+            late->cold_place = (uint32_t)i;
         }
-    free(counts);
-    return FM_OK;
 }
 
 static int latest_first(const void *a, const void *b)
@@ -93,16 +92,16 @@ static fm_status find_members(fm_late_pairs *late, const fm_table *numbers, size
 {
     size_t room = 0;
     uint32_t *ranks = fm_calloc(all, sizeof *ranks); /* rank + 1 of each number */
-    if (!ranks) return no_memory(error, all);
+    if (!ranks) return pairs_no_memory(error, all);
     for (size_t i = 0; i < late->top; i++) ranks[late->pairs[i].number] = (uint32_t)i + 1;
     fm_status status = FM_OK;
     for (size_t i = 0; i < late->of->pair_count && !status; i++) {
-        const fm_key key = key_of(late, &late->of->pairs[i]);
+        const fm_key key = pair_key(late, &late->of->pairs[i]);
         uint32_t number = fm_table_look_up(numbers, &key);
         if (number == FM_KEY_NONE || ranks[number] == 0) continue;
         void *grown = late->members;
         if (fm_array_reserve(&grown, &room, late->member_count + 1, sizeof *late->members)) {
-            status = no_memory(error, late->member_count);
+            status = pairs_no_memory(error, late->member_count);
         } else {
             late->members = grown;
             late->members[late->member_count++] = (fm_late_member){ranks[number] - 1, (uint32_t)i};
@@ -116,14 +115,14 @@ static fm_status find_members(fm_late_pairs *late, const fm_table *numbers, size
 static int by_object(const void *a, const void *b)
 {
     const fm_late_object *x = a, *y = b;
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
     return x->object < y->object ? -1 : x->object > y->object;
 }
 
-static int by_line(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
     const fm_late_object *x = a, *y = b;
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
     if (x->late != y->late) return x->late > y->late ? -1 : 1;
     return x->object < y->object ? -1 : x->object > y->object;
 }
@@ -140,25 +139,25 @@ static void join_objects(fm_late_pairs *late)
         else
             objects[kept++] = objects[i];
     late->object_count = kept;
-    qsort(objects, kept, sizeof *objects, by_line);
+    qsort(objects, kept, sizeof *objects, by_place);
 }
 
 static fm_status find_objects(fm_late_pairs *late, fm_error *error)
 {
     size_t room = 0;
-    bool *wanted = fm_calloc(late->lines.count, sizeof *wanted);
-    if (!wanted) return no_memory(error, late->lines.count);
+    bool *wanted = fm_calloc(late->places.count, sizeof *wanted);
+    if (!wanted) return pairs_no_memory(error, late->places.count);
     for (size_t i = 0; i < late->top; i++) wanted[late->pairs[i].reuse] = true;
     fm_status status = FM_OK;
     for (size_t i = 0; i < late->of->object_use_count && !status; i++) {
         fm_object_use reuses = late->of->object_uses[i];
         reuses.cold = 0;
-        fm_late_object made = {fm_code_line(&late->lines, reuses.site), reuses.object,
+        fm_late_object made = {place_of(late, reuses.site), reuses.object,
                                fm_object_use_misses(&reuses, late->blocks)};
-        if (!wanted[made.line] || !(made.late > 0)) continue;
+        if (!wanted[made.place] || !(made.late > 0)) continue;
         void *grown = late->objects;
         if (fm_array_reserve(&grown, &room, late->object_count + 1, sizeof made)) {
-            status = no_memory(error, late->object_count);
+            status = pairs_no_memory(error, late->object_count);
         } else {
             late->objects = grown;
             late->objects[late->object_count++] = made;
@@ -173,11 +172,11 @@ fm_status fm_late_pairs_make(fm_late_pairs *late, const fm_attribution *of, uint
                              fm_error *error)
 {
     fm_table numbers = FM_TABLE_OF(fm_key);
-    *late = (fm_late_pairs){.of = of, .blocks = blocks, .cold_line = FM_NONE};
-    fm_status status = fm_code_lines_make(&late->lines, of, error);
+    *late = (fm_late_pairs){.of = of, .blocks = blocks, .cold_place = FM_NONE};
+    fm_status status = fm_miss_table_make(&late->places, of, FM_BY_PLACE, NULL, 0, error);
     if (!status) status = add_up(late, &numbers, error);
-    if (!status) status = find_cold(late, error);
     if (!status) {
+        find_cold(late);
         size_t all = late->count;
         if (all) qsort(late->pairs, all, sizeof *late->pairs, latest_first);
         while (late->count && !(late->pairs[late->count - 1].late > 0)) late->count--;
@@ -192,7 +191,7 @@ fm_status fm_late_pairs_make(fm_late_pairs *late, const fm_attribution *of, uint
 
 void fm_late_pairs_clear(fm_late_pairs *late)
 {
-    fm_code_lines_clear(&late->lines);
+    fm_miss_table_clear(&late->places);
     free(late->pairs);
     free(late->members);
     free(late->objects);
@@ -252,7 +251,7 @@ fm_status fm_late_pairs_paths(const fm_late_pairs *late, size_t rank, fm_late_pa
     if (late->of->path_count == 0) return FM_OK;
     size_t first = first_member(late, rank), count = first_member(late, rank + 1) - first;
     fm_late_paths *each = fm_calloc(count, sizeof *each);
-    if (!each) return no_memory(error, count);
+    if (!each) return pairs_no_memory(error, count);
     for (size_t i = 0; i < count; i++) {
         const fm_pair *pair = &late->of->pairs[late->members[first + i].pair];
         each[i] = (fm_late_paths){pair->use == FM_NONE ? FM_NONE : late->of->sites[pair->use].path,
@@ -272,13 +271,13 @@ fm_status fm_late_pairs_paths(const fm_late_pairs *late, size_t rank, fm_late_pa
     return FM_OK;
 }
 
-size_t fm_late_pairs_objects(const fm_late_pairs *late, uint32_t line, const fm_late_object **objects,
+size_t fm_late_pairs_objects(const fm_late_pairs *late, uint32_t place, const fm_late_object **objects,
                              double *all)
 {
     size_t low = 0, high = late->object_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (late->objects[middle].line < line)
+        if (late->objects[middle].place < place)
             low = middle + 1;
         else
             high = middle;
@@ -286,7 +285,7 @@ size_t fm_late_pairs_objects(const fm_late_pairs *late, uint32_t line, const fm_
     size_t count = 0;
     *objects = late->object_count ? &late->objects[low] : NULL;
     *all = 0;
-    while (low + count < late->object_count && late->objects[low + count].line == line)
+    while (low + count < late->object_count && late->objects[low + count].place == place)
         *all += late->objects[low + count++].late;
     return count;
 }

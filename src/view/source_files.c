@@ -5,16 +5,201 @@
  * A small file is shown whole. Of a large one (an amalgamated database has 250,000 lines), the lines that the
  * page refers to and some around them.
  */
+#define _GNU_SOURCE
 #include "view/source_files.h"
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-#include "view/source_text.h"
+#include "base/sha256.h"
+#include "base/text_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * ======== numbering ========
+ */
+
+uint32_t fm_numbering_add(fm_numbering *numbering, const void *bytes, size_t length)
+{
+    bool fresh;
+    if (!numbering->bytes) {
+        numbering->table = FM_TABLE_OF_BYTES(fm_bytes);
+        numbering->bytes = fm_arena_create();
+    }
+    fm_bytes *entry =
+        numbering->bytes ? fm_table_put(&numbering->table, &(fm_bytes){bytes, length}, &fresh) : NULL;
+    if (!entry) return UINT32_MAX;
+    if (!fresh) return fm_table_number(&numbering->table, entry);
+    char *copy = fm_arena_allocate(numbering->bytes, length + 1, 1);
+    if (!copy) {
+        fm_table_truncate(&numbering->table, numbering->table.count - 1);
+        return UINT32_MAX;
+    }
+    memcpy(copy, bytes, length);
+    entry->at = copy;
+    return fm_table_number(&numbering->table, entry);
+}
+
+uint32_t fm_numbering_add_text(fm_numbering *numbering, const char *text)
+{
+    return fm_numbering_add(numbering, text, strlen(text));
+}
+
+fm_bytes fm_numbering_bytes(const fm_numbering *numbering, size_t number)
+{
+    FM_ASSERT(number < numbering->table.count);
+    return ((const fm_bytes *)numbering->table.entries)[number];
+}
+
+const char *fm_numbering_text(const fm_numbering *numbering, size_t number)
+{
+    return fm_numbering_bytes(numbering, number).at;
+}
+
+void fm_numbering_clear(fm_numbering *numbering)
+{
+    fm_table_clear(&numbering->table);
+    fm_arena_destroy(numbering->bytes);
+    *numbering = (fm_numbering){0};
+}
+
+/* ======== source text ======== */
+
+static void text_refuse(fm_source_text *text, fm_source_lack what, const char *why)
+{
+    text->what = what;
+    snprintf(text->why, sizeof text->why, "%s", why);
+}
+
+/* Takes the file where it is the one of the profile; else text->why says what it is. */
+static fm_status try_file(fm_source_text *text, const fm_source *source, const char *path, fm_error *error)
+{
+    static const char changed[] = "it has changed since the run";
+    char sum[FM_SHA256_TEXT];
+    fm_text_file file;
+    fm_status status = fm_text_file_read(&file, path, source->size, error);
+    if (status == FM_OK && !*file.why) {
+        fm_sha256_text(file.bytes, file.size, sum);
+        if (strcmp(sum, source->sha256) != 0) {
+            text_refuse(text, FM_SOURCE_CHANGED, changed);
+        } else {
+            text->why[0] = '\0';
+            text->bytes = text->owned = file.bytes;
+            text->size = file.size;
+            file.bytes = NULL;
+            snprintf(text->found, sizeof text->found, "%s", path);
+        }
+    } else if (status == FM_OK) {
+        fm_source_lack what = file.missing   ? FM_SOURCE_MISSING
+                              : file.resized ? FM_SOURCE_CHANGED
+                                             : FM_SOURCE_UNREADABLE;
+        text_refuse(text, what, what == FM_SOURCE_CHANGED ? changed : file.why);
+    }
+    fm_text_file_clear(&file);
+    return status;
+}
+
+/* In one of the folders under as much of its path as possible, else under its own name. A file that is not
+ * the one of the profile is passed over. */
+static fm_status source_find(fm_source_text *text, const fm_report_options *options, const fm_source *source,
+                             fm_error *error)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < options->source_folder_count; i++)
+        for (const char *rest = source->path; rest; rest = strchr(rest, '/')) {
+            while (*rest == '/') rest++;
+            if (*rest == 0) break;
+            int length = snprintf(path, PATH_MAX, "%s/%s", options->source_folders[i], rest);
+            if (length <= 0 || length >= PATH_MAX) continue;
+            fm_status status = try_file(text, source, path, error);
+            if (status != FM_OK || !*text->why) return status;
+        }
+    const fm_source_text in_folders = *text;
+    fm_status status = try_file(text, source, source->path, error);
+    /* One that has changed says more than one that is not there. */
+    if (status == FM_OK && text->what == FM_SOURCE_MISSING && *text->why && *in_folders.why &&
+        in_folders.what == FM_SOURCE_CHANGED)
+        *text = in_folders;
+    return status;
+}
+
+static fm_status split_lines(fm_source_text *text, fm_error *error)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text->size; i++) count += text->bytes[i] == '\n';
+    text->lines = fm_calloc(count + 2, sizeof *text->lines);
+    if (!text->lines)
+        return fm_fail_memory(error, (count + 2) * sizeof *text->lines, "the lines of a source file");
+    for (size_t i = 0; i < text->size; i++)
+        if (text->bytes[i] == '\n') text->lines[++text->line_count] = i + 1;
+    if (text->size && text->bytes[text->size - 1] != '\n') text->lines[++text->line_count] = text->size + 1;
+    return FM_OK;
+}
+
+fm_status fm_source_text_read(fm_source_text *text, const fm_report_options *options, const fm_source *source,
+                              bool recorded, fm_error *error)
+{
+    fm_status status = FM_OK;
+    if (options->no_source) {
+        text_refuse(text, FM_SOURCE_UNTOLD, "source text was not wanted on this page");
+    } else if (!source && !recorded) {
+        text_refuse(text, FM_SOURCE_UNRECORDED, "the profile has no checksums of source files");
+    } else if (!source) {
+        text_refuse(text, FM_SOURCE_UNTOLD, "it could not be read when the profile was made");
+    } else if (!source->sha256) {
+        text_refuse(text, FM_SOURCE_DIFFERENT,
+                    "it was not the same in all runs that the profile is the sum of");
+    } else if (source->text) {
+        text->bytes = source->text;
+        text->size = strlen(source->text);
+    } else {
+        status = source_find(text, options, source, error);
+    }
+    if (!status && !*text->why) status = split_lines(text, error);
+    return status;
+}
+
+void fm_source_text_clear(fm_source_text *text)
+{
+    free(text->owned);
+    free(text->lines);
+    *text = (fm_source_text){0};
+}
+
+const char *fm_source_text_line(const fm_source_text *text, size_t line, size_t *length)
+{
+    const char *from = text->bytes + text->lines[line];
+    *length = text->lines[line + 1] - text->lines[line] - 1;
+    if (*length && from[*length - 1] == '\r') --*length;
+    return from;
+}
+
+fm_status fm_source_line(char text[FM_SOURCE_LINE], const fm_report_options *options,
+                         const fm_attribution *of, const char *path, uint32_t line, fm_error *error)
+{
+    fm_source_text *file = fm_calloc(1, sizeof *file);
+    text[0] = '\0';
+    if (!file) return fm_fail_memory(error, sizeof *file, "the text of a source file");
+    fm_status status =
+        fm_source_text_read(file, options, fm_attribution_source(of, path), of->sources != NULL, error);
+    if (!status && !*file->why && line > 0 && line <= file->line_count) {
+        size_t length;
+        const char *bytes = fm_source_text_line(file, line - 1, &length);
+        for (; length && (*bytes == ' ' || *bytes == '\t'); length--) bytes++;
+        snprintf(text, FM_SOURCE_LINE, "%.*s", (int)(length < FM_SOURCE_LINE ? length : FM_SOURCE_LINE - 1),
+                 bytes);
+        for (char *tab = text; (tab = strchr(tab, '\t'));) *tab = ' ';
+    }
+    fm_source_text_clear(file);
+    free(file);
+    return status;
+}
+
+/* ======== source files ======== */
 
 enum {
     WHOLE_LINES = 3000,    /* up to here a file is shown whole */
@@ -42,7 +227,7 @@ uint32_t fm_source_files_add(fm_source_files *files, const fm_attribution *of, c
 {
     const fm_source *source = fm_attribution_source(of, path);
     if (!source && files->whole) source = fm_attribution_source(files->whole, path);
-    size_t before = files->paths.count;
+    size_t before = files->paths.table.count;
     if (fm_array_reserve((void **)&files->files, &files->room, before + 1, sizeof *files->files))
         return UINT32_MAX;
     uint32_t number = number_of(&files->paths, path, source ? source->sha256 : NULL);
@@ -72,7 +257,7 @@ void fm_source_files_weigh(fm_source_files *files, uint32_t file, double weight)
 
 void fm_source_files_clear(fm_source_files *files)
 {
-    for (size_t i = 0; i < files->paths.count; i++) free(files->files[i].wanted);
+    for (size_t i = 0; i < files->paths.table.count; i++) free(files->files[i].wanted);
     free(files->files);
     fm_numbering_clear(&files->paths);
     files->files = NULL;
@@ -235,7 +420,7 @@ static int compare_ranks(const void *a, const void *b)
 
 fm_status fm_source_files_write(FILE *out, const fm_source_files *files, fm_error *error)
 {
-    size_t count = files->paths.count;
+    size_t count = files->paths.table.count;
     ranked *order = fm_calloc(count, sizeof *order);
     if (!order) return fm_fail_memory(error, count * sizeof *order, "the order of source files");
     for (size_t i = 0; i < count; i++) order[i] = (ranked){files->files[i].weight, (uint32_t)i};

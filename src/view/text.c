@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text.c - see text.h. */
 #include "view/text.h"
-
 #include "base/sized.h"
+#include "base/utf8.h"
 #include "base/visible.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 __extension__ typedef unsigned __int128 wide;
@@ -26,8 +27,8 @@ fm_text fm_text_count(uint64_t value)
 }
 
 /* Three significant digits, no trailing zeros; whole multiples stay whole. */
-static void scaled(char *text, size_t size, long double value, const char *const *units, size_t count,
-                   const char *space)
+static void write_scaled(char *text, size_t size, long double value, const char *const *units, size_t count,
+                         const char *space)
 {
     size_t unit = 0;
     /* 1023.6 would be written as 1024: that is 1 of the next unit. */
@@ -43,7 +44,7 @@ fm_text fm_text_bytes(uint64_t blocks, uint64_t unit)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB"};
     fm_text made = {""};
-    scaled(made.text, sizeof made.text, (long double)blocks * (long double)unit, units, 8, " ");
+    write_scaled(made.text, sizeof made.text, (long double)blocks * (long double)unit, units, 8, " ");
     return made;
 }
 
@@ -56,7 +57,14 @@ fm_text fm_text_scaled(uint64_t value)
 {
     static const char *const units[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     fm_text made = {""};
-    scaled(made.text, sizeof made.text, (long double)value, units, 7, "");
+    write_scaled(made.text, sizeof made.text, (long double)value, units, 7, "");
+    return made;
+}
+
+fm_text fm_text_cache_name(const fm_cache *cache)
+{
+    fm_text made = {""};
+    memcpy(made.text, cache->name, sizeof cache->name);
     return made;
 }
 
@@ -129,6 +137,11 @@ fm_text fm_text_whole_percent(double share)
     else
         snprintf(made.text, sizeof made.text, "%.0f %%", percent);
     return made;
+}
+
+bool fm_text_counts_keys(const fm_profile *profile)
+{
+    return profile->elements || (profile->granularity == 1 && !profile->run && !profile->attribution);
 }
 
 const char *fm_text_cold(const fm_profile *profile)
@@ -291,7 +304,7 @@ static void write_bytes(FILE *out, const char *name, size_t bytes, bool unicode)
     }
 }
 
-static unsigned columns_of(const char *name, size_t bytes, bool unicode)
+static unsigned columns_of_bytes(const char *name, size_t bytes, bool unicode)
 {
     unsigned columns = 0;
     while (bytes) {
@@ -321,8 +334,8 @@ unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_c
     unsigned first = cut == FM_CUT_END ? room : cut == FM_CUT_MIDDLE ? room / 3 : 0;
     size_t head = bytes_at_beginning(name, length, first, unicode);
     size_t tail = begin_of_end(name, length, room - first, unicode);
-    unsigned used =
-        columns_of(name, head, unicode) + gap_columns + columns_of(name + tail, length - tail, unicode);
+    unsigned used = columns_of_bytes(name, head, unicode) + gap_columns +
+                    columns_of_bytes(name + tail, length - tail, unicode);
     write_bytes(out, name, head, unicode);
     fputs(gap, out);
     write_bytes(out, name + tail, length - tail, unicode);
@@ -383,4 +396,190 @@ unsigned fm_text_bar(FILE *out, double value, double most, unsigned columns, boo
     }
     fputs(eighths[rest], out);
     return whole + (rest != 0);
+}
+
+/*
+ * ======== function name ========
+ * By counting brackets, not by a grammar of C++.
+ */
+
+/* Whether the bracket at `at` belongs to the name of an operator: operator<, operator(), operator->, … */
+static bool in_operator(const char *name, size_t at)
+{
+    static const char word[] = "operator";
+    static const char *const longest_first[] = {
+        "<=>", "->*", "<<=", ">>=", "<<", ">>", "<=", ">=", "->", "()", "[]", "<", ">"};
+    for (size_t back = 0; back < 3 && at >= back + sizeof word - 1; back++) {
+        const char *sign = name + at - back;
+        if (memcmp(sign - (sizeof word - 1), word, sizeof word - 1) != 0) continue;
+        for (size_t i = 0; i < sizeof longest_first / sizeof *longest_first; i++)
+            if (strncmp(sign, longest_first[i], strlen(longest_first[i])) == 0)
+                return back < strlen(longest_first[i]);
+    }
+    return false;
+}
+
+/* The bracket that closes the one at `at`; 0: none does. Operators' names are no brackets. */
+static size_t closing_bracket(const char *name, size_t length, size_t at)
+{
+    size_t depth = 0;
+    for (; at < length; at++) {
+        if (!strchr("<>()[]{}", name[at]) || in_operator(name, at)) continue;
+        if (name[at] == '>' && at > 0 && name[at - 1] == '-') continue;
+        if (strchr("<([{", name[at]))
+            depth++;
+        else if (--depth == 0)
+            return at;
+    }
+    return 0;
+}
+
+/* Where the parameters begin: the last round bracket outside of others with nothing but qualifiers behind it.
+ */
+static size_t parameters_begin(const char *name, size_t length)
+{
+    size_t found = length;
+    for (size_t at = 0; at < length; at++) {
+        if (!strchr("<([{", name[at]) || in_operator(name, at)) continue;
+        size_t end = closing_bracket(name, length, at);
+        if (end == 0) return length;
+        size_t rest = end + 1;
+        while (rest < length && (strchr(" &", name[rest]) || (name[rest] >= 'a' && name[rest] <= 'z')))
+            rest++;
+        if (name[at] == '(' && at > 0 && (rest == length || name[rest] == '[')) found = at;
+        at = end;
+    }
+    return found;
+}
+
+/* Where the name begins, behind the type that a template's function returns: only those have one. */
+static size_t behind_type(const char *name, size_t end)
+{
+    size_t begin = 0;
+    for (size_t at = 0; at < end; at++) {
+        if (strncmp(name + at, "operator", 8) == 0) return begin;
+        if (strchr("<([{", name[at])) {
+            size_t close = closing_bracket(name, end, at);
+            if (close == 0) return 0;
+            at = close;
+        } else if (name[at] == ' ') {
+            begin = at + 1;
+        }
+    }
+    return begin;
+}
+
+char *fm_function_name_shorten(const char *name, char *to, size_t size)
+{
+    if (size == 0) return to;
+    size_t length = strnlen(name, size - 1), made = 0;
+    size_t end = parameters_begin(name, length);
+    for (size_t at = end < length ? behind_type(name, end) : 0; at < end;) {
+        size_t close = name[at] == '<' && !in_operator(name, at) ? closing_bracket(name, end, at) : 0;
+        if (close > at + 1) {
+            to[made++] = '<';
+            at = close;
+        }
+        to[made++] = name[at++];
+    }
+    to[made] = '\0';
+    return to;
+}
+
+/* ======== csv cell ======== */
+
+/* Quotes are doubled, which is right in quoted cells; others have none. */
+void fm_csv_write_part(FILE *out, const char *text)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t plain = 0; /* most names are nothing else */
+        while (plain < left && text[plain] >= ' ' && text[plain] < 127 && text[plain] != '"') plain++;
+        fwrite(text, 1, plain, out);
+        text += plain;
+        left -= plain;
+        if (left == 0) break;
+        uint32_t character;
+        const fm_visible next = fm_visible_next(text, left, true);
+        if (*text == '\n')
+            putc('\n', out);
+        else if (*text == '"')
+            fputs("\"\"", out);
+        else if (next.plain)
+            fwrite(text, 1, next.length, out);
+        else if (fm_utf8_decode((const unsigned char *)text, left, &character) == 0)
+            fputs("\xEF\xBF\xBD", out); /* U+FFFD, the replacement character */
+        else
+            fputs(next.shown, out);
+        text += next.length;
+        left -= next.length;
+    }
+}
+
+/* As a spreadsheet sees it: these, and their wide forms, which some take for the same. */
+static bool begins_like_formula(const char *text)
+{
+    static const char *const signs[] = {"=", "+", "-", "@", "\uFF1D", "\uFF0B", "\uFF0D", "\uFF20"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strncmp(text, signs[i], strlen(signs[i])) == 0) return true;
+    return false;
+}
+
+void fm_csv_write_first(FILE *out, const char *text)
+{
+    if (begins_like_formula(text)) putc('\'', out);
+    fm_csv_write_part(out, text);
+}
+
+void fm_csv_begin_cell(FILE *out)
+{
+    putc('"', out);
+}
+
+void fm_csv_end_cell(FILE *out)
+{
+    putc('"', out);
+}
+
+void fm_csv_write_cell(FILE *out, const char *text)
+{
+    if (!text) return;
+    const size_t length = strlen(text);
+    const bool quoted = strpbrk(text, ",\"\n") || (length > 0 && (text[0] == ' ' || text[length - 1] == ' '));
+    if (quoted) fm_csv_begin_cell(out);
+    fm_csv_write_first(out, text);
+    if (quoted) fm_csv_end_cell(out);
+}
+
+/* ======== html text ======== */
+
+void fm_html_write_bytes(FILE *out, const char *text, size_t length_of_text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (size_t left = length_of_text; left;) {
+        uint32_t character;
+        char number[FM_CHARACTER_NUMBER] = "";
+        size_t length = fm_utf8_decode(bytes, left, &character);
+        if (length == 0)
+            fputs("\xEF\xBF\xBD", out);
+        else if (!fm_character_is_seen(character)) {
+            fm_character_number(character, number);
+            fm_html_write_text(out, number);
+        } else if (character == '<')
+            fputs("&lt;", out);
+        else if (character == '>')
+            fputs("&gt;", out);
+        else if (character == '&')
+            fputs("&amp;", out);
+        else
+            fwrite(bytes, 1, length, out);
+        if (length == 0) length = 1;
+        bytes += length;
+        left -= length;
+    }
+}
+
+void fm_html_write_text(FILE *out, const char *text)
+{
+    fm_html_write_bytes(out, text, strlen(text));
 }

@@ -6,6 +6,7 @@
 #include <fathom/profile.h>
 #include <fathom/view.h>
 
+#include <stddef.h>
 #include <stdio.h>
 
 typedef struct fm_text {
@@ -18,12 +19,16 @@ fm_text fm_text_bytes(uint64_t blocks, uint64_t unit);
 fm_text fm_text_scaled(uint64_t value); /* 1023, 64Ki, 1.5Mi */
 /* Of a cache: in bytes, or in elements where that is what the profile counts. */
 fm_text fm_text_cache_size(const fm_profile *profile, uint64_t size);
+/* Its name, which is not ended by a 0 byte where it is long. */
+fm_text fm_text_cache_name(const fm_cache *cache);
 fm_text fm_text_exact_bytes(uint64_t blocks, uint64_t unit); /* blocks * unit in digits */
 fm_text fm_text_percent(double share); /* "12.3 %", "0.0012 %", "0 %", never a rounded 100 or 0 */
 
 fm_text fm_text_short(double value);         /* 787, 9.16 M: three digits, units of thousands */
 fm_text fm_text_short_percent(double share); /* 16.7 %, 0.16 %; never a rounded 100 or 0 */
 fm_text fm_text_whole_percent(double share); /* 91 %, <1 %, >99 % */
+/* Whether blocks are keys (or elements) of no memory: what comes from a program has a run or code sites. */
+bool fm_text_counts_keys(const fm_profile *profile);
 /* What cold references are: first touches; of samples, what was never used again. */
 const char *fm_text_cold(const fm_profile *profile);
 /*
@@ -71,5 +76,51 @@ unsigned fm_text_bar(FILE *out, double value, double most, unsigned columns, boo
 
 /* What a profile covers: name, references, distinct blocks, cold, engine, what is missing. */
 void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options *options);
+
+/*
+ * ======== function name ========
+ * Names of C++ functions without what makes them long.
+ */
+
+/*
+ * Without the list of parameters and the type that it returns, and with "<>" for template arguments:
+ *
+ *     std::vector<int, std::allocator<int> >::push_back(int const&)   std::vector<>::push_back
+ *     (anonymous namespace)::parse(char*) const                       (anonymous namespace)::parse
+ *     void std::sort<int*>(int*, int*)                                std::sort<>
+ *
+ * What it does not understand stays as it is. to gets at most size - 1 bytes, and is to be a copy where the
+ * name is longer than that: then it ends early. Returns to.
+ */
+char *fm_function_name_shorten(const char *name, char *to, size_t size);
+
+/*
+ * ======== csv cell ========
+ * Text from outside (names of functions, files, caches) in cells of CSV (RFC 4180, but for the
+ * line ends, which are those of Unix), the one way for every table that is written.
+ *
+ * A table is shown on terminals and opened in spreadsheets. So characters that control a terminal, are not
+ * seen or reorder others are written as what they are (base/visible.h; a line feed is left, in a quoted
+ * cell); and a cell that would begin like a formula (=, +, -, @) begins with an apostrophe, which
+ * spreadsheets take for text.
+ */
+
+/* A cell, quoted where it must be; NULL: an empty one. */
+void fm_csv_write_cell(FILE *out, const char *text);
+
+/* A cell of several texts, always quoted: begin, parts, end. Bytes that are not from outside may be written
+ * between the parts. */
+void fm_csv_begin_cell(FILE *out);
+void fm_csv_write_first(FILE *out, const char *text);
+void fm_csv_write_part(FILE *out, const char *text);
+void fm_csv_end_cell(FILE *out);
+
+/*
+ * ======== html text ========
+ * Text from outside as text of a page: escaped, characters that are not seen as <U+202E>.
+ */
+
+void fm_html_write_text(FILE *out, const char *text);
+void fm_html_write_bytes(FILE *out, const char *text, size_t length);
 
 #endif

@@ -29,7 +29,7 @@ for verb in run 'record -o out.fathom'; do
 done
 refuse --threads 'fathom run --quiet @ -- touch out' "${some[@]}" 17
 refuse --level 'fathom record -o out.fathom --quiet @ -- touch out' "${several[@]}"
-for option in duration rate overhead; do refuse --$option 'fathom sample --quiet @ -- touch out' "${seconds[@]}"; done
+for option in limit-time rate overhead; do refuse --$option 'fathom sample --quiet @ -- touch out' "${seconds[@]}"; done
 refuse --period 'fathom sample --quiet @ -- touch out' "${some[@]}"
 refuse --bootstrap 'fathom sample --quiet @ -- touch out' "${some[@]}"
 refuse --threads 'fathom analyze t.u64 --quiet @' "${some[@]}" 1025
@@ -44,7 +44,7 @@ refuse --hit-ratio 'fathom mrc p.json @' nan inf '' 5x -1 -0.5 1.5 1e400
 refuse --select 'fathom mrc p.json @' "${counts[@]}"
 refuse --limit-time 'fathom static f.fir --param n=4 --quiet @' "${seconds[@]}"
 refuse --threads 'fathom static f.fir --param n=4 --quiet @' "${some[@]}"
-refuse --draws 'fathom static f.fir --param n=4 --quiet @' "${some[@]}"
+refuse --samples 'fathom static f.fir --param n=4 --quiet @' "${some[@]}"
 refuse --param 'fathom static f.fir --quiet @' n= n=nan n=1e3 'n= 5' n=5x n=9223372036854775808 n
 refuse --alike 'fathom phases t.u64 @' "${never[@]}"
 for option in threshold depth top; do refuse --$option 'fathom phases t.u64 @' "${counts[@]}"; done

@@ -59,5 +59,5 @@ caches 'fathom mrc bytes.json --quiet'
 # K of counts is 1024, too, and the help says so.
 try 'fathom gen cyclic --keys 1K --references 2K -o k.u64 --quiet; fathom analyze k.u64 --quiet | sed -n 2,3p'
 for verb in run record sample analyze mrc diff compare report gen train phases static predict; do
-    fathom $verb --help | grep -q "1K is 1024" || echo "not told: $verb"
+    fathom $verb --help=all | grep -q "1K is 1024" || echo "not told: $verb"
 done

@@ -22,7 +22,7 @@ cache L1 size 32K line 64 bandwidth 8G
 cache L2 size 64K line 64 bandwidth 1G
 memory bandwidth 100M
 MACHINE
-try 'fathom static sweeps.fir --param n=8000 --machine toy.machine --json b.json | sed -n "/^upper/,/unused longest/p"'
+try 'fathom static sweeps.fir --param n=8000 --machine-file toy.machine --json b.json | sed -n "/^upper/,/unused longest/p"'
 # n doubles are n/8 blocks: 1000, against 512 and 1024. All of them miss L1 twice; the third sweep, of 100 blocks, finds
 # each behind the 999 others: it misses L1 too, but not L2. LRU with 999 blocks misses 2100 times, so that any cache of
 # 512 misses 2100 * (999 - 512 + 1) / 999 times at least.
@@ -49,11 +49,11 @@ print(whole["bound_by"], whole["first_line"], whole["last_line"], nests[1]["firs
 print(abs(whole["peak_share"] - 6 * n / whole["least_seconds"] / 1e9) < 1e-12, "peak_share" in nests[1])
 '
 # The same where accesses are not worked off one by one.
-try_silently 'fathom static sweeps.fir --param n=8000 --machine toy.machine --method count --json c.json'
+try_silently 'fathom static sweeps.fir --param n=8000 --machine-file toy.machine --method count --json c.json'
 python3 -c '
 import json
 print(json.load(open("b.json"))["bounds"] == json.load(open("c.json"))["bounds"])'
-try_silently 'fathom static sweeps.fir --param n=8000 --machine toy.machine --method sample --draws 100 --json s.json'
+try_silently 'fathom static sweeps.fir --param n=8000 --machine-file toy.machine --method sample --samples 100 --json s.json'
 python3 -c '
 import json
 bounds = json.load(open("s.json"))["bounds"]
@@ -68,19 +68,19 @@ array B[n][n] of 8
 for j = 0 to n - 1 { for i = 0 to n - 1 { do adds 1 { load B[i][j] } } }
 REGION
 sed 's/32K/2K/; s/100M$/10G/' toy.machine >small.machine
-try 'fathom static rows.fir --machine small.machine --what-if interchange:j,i | sed -n "/takes/p;/model/p"'
-try 'fathom static sweeps.fir --param n=8000 --machine toy.machine --size 32K'
-try 'fathom static sweeps.fir --param n=8000 --machine toy.machine --counts'
-try 'fathom static sweeps.fir --param n=8000 --machine toy.machine --granularity 128'
-try 'fathom static sweeps.fir --param n=8000 --machine nothing.machine'
+try 'fathom static rows.fir --machine-file small.machine --what-if interchange:j,i | sed -n "/takes/p;/model/p"'
+try 'fathom static sweeps.fir --param n=8000 --machine-file toy.machine --size 32K'
+try 'fathom static sweeps.fir --param n=8000 --machine-file toy.machine --counts'
+try 'fathom static sweeps.fir --param n=8000 --machine-file toy.machine --granularity 128'
+try 'fathom static sweeps.fir --param n=8000 --machine-file nothing.machine'
 printf 'fathom-machine 1\nflops fast\n' >wrong.machine
-try 'fathom static sweeps.fir --param n=8000 --machine wrong.machine'
+try 'fathom static sweeps.fir --param n=8000 --machine-file wrong.machine'
 printf 'fathom-machine 1\ncache L1 size 32K\n' >slow.machine
-try 'fathom static sweeps.fir --param n=8000 --machine slow.machine | sed -n "/^upper/,/^$/p"'
+try 'fathom static sweeps.fir --param n=8000 --machine-file slow.machine | sed -n "/^upper/,/^$/p"'
 # A template: what hwloc knows, and rates to fill in.
 export HWLOC_SYNTHETIC='pack:1 l3:1(size=33554432) l2:4(size=1048576) l1d:1(size=49152) core:1 pu:2'
 try 'fathom static --emit-machine -'
 try_silently 'fathom static --emit-machine this.machine'
-try_silently 'fathom static sweeps.fir --param n=8000 --machine this.machine'
+try_silently 'fathom static sweeps.fir --param n=8000 --machine-file this.machine'
 try 'fathom static --emit-machine - sweeps.fir'
 try 'fathom static'

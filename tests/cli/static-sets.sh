@@ -26,7 +26,7 @@ done
 try 'fathom static column.fir --cache 32K:8 --method count'
 # Samples without a first touch among them: references and first touches are exact all the same.
 sed 's/t = 0 to 9 /t = 0 to 99999999 /' column.fir >long.fir
-try_silently 'fathom static long.fir --method sample --draws 100 --quiet --json l.json'
+try_silently 'fathom static long.fir --method sample --samples 100 --quiet --json l.json'
 fields l.json references cold distinct
 try 'fathom static column.fir --cache 32K'
 try 'fathom static column.fir --cache 32K:0'

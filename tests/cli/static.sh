@@ -46,7 +46,7 @@ p, s = (json.load(open(name)) for name in ("p.json", "s.json"))
 print(s["histogram"] == p["histogram"], s["exact"], s["kernel"]["certainty"])
 print(s["attribution"]["pairs"] == p["attribution"]["pairs"], s["attribution"]["object_uses"] == p["attribution"]["object_uses"])
 '
-try_silently 'fathom static sweep.fir -D n=100000 --method sample --draws 500 --json few.json --quiet'
+try_silently 'fathom static sweep.fir -D n=100000 --method sample --samples 500 --json few.json --quiet'
 python3 -c '
 import json
 p = json.load(open("few.json"))

@@ -25,13 +25,13 @@ SECONDS = 120
 # A piece of a command, the reason why it is not run.
 NOT_RUN = {
     "--engine gpu": "needs a graphics card",
-    "--method pmu": "needs performance counters",
+    "--sampler pmu": "needs performance counters",
 }
 # A piece of a command, what stands for it here, and why.
 INSTEAD = [
     ("mpirun -np 64", "mpirun.openmpi --oversubscribe -np 2", "64 ranks"),
-    ("--duration 60", "--duration 1", "a minute"),
-    ("--duration 10", "--duration 1", "ten seconds"),
+    ("--limit-time 60", "--limit-time 1", "a minute"),
+    ("--limit-time 10", "--limit-time 1", "ten seconds"),
     ("4711", "$(cat server.pid)", "the number of a process"),
     ("--references 50M", "--references 1M", "time"),
     ("--references 10M", "--references 1M", "time"),
@@ -41,6 +41,7 @@ INSTEAD = [
 # What a command must exit with, where that is not 0.
 EXIT_CODES = {
     "fathom diff --fail-if 'misses@L2 > +5%' --markdown comment.md main.json change.json": (0, 4),
+    "fathom diff --fail-if 'misses@L2 > +5%' --markdown pr.md main.json change.json": (0, 4),
 }
 # Pages whose commands a test of their own types and reads.
 ELSEWHERE = {"docs/TUTORIAL.md": "tests/collect/oracles_test.py"}
@@ -88,8 +89,13 @@ def left_out():
 
 
 def verbs():
-    said = subprocess.run([FATHOM, "--help"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([FATHOM, "--help=all"], capture_output=True, text=True, check=True).stdout
     return re.findall(r"^  ([a-z+]+) ", said.split("Verbs:")[1].split("\n\n")[0], re.MULTILINE)
+
+
+def help_of(verb):
+    how = "--help" if verb in ("cc", "c++", "fc") else "--help=all"
+    return subprocess.run([FATHOM, verb, how], capture_output=True, text=True).stdout
 
 
 VERBS = verbs()
@@ -127,7 +133,7 @@ def sources():
         if any(CALL.search(command) for command, _ in found):
             yield page, found
     for verb in VERBS:
-        said = subprocess.run([FATHOM, verb, "--help"], capture_output=True, text=True).stdout
+        said = help_of(verb)
         examples = re.findall(r"^  (.*\bfathom .*)$", said.partition("\nExamples:")[2], re.MULTILINE)
         if examples:
             yield f"fathom {verb} --help", [(command, []) for command in examples]
@@ -159,7 +165,7 @@ def needs(command):
     """What this build, or this machine, lacks for it."""
     out = left_out()
     for wanted, part in ((r"fathom static .*\.(c|cc)\b", "fathom static, C, C++"), (r"fathom (run|record) ", "fathom run, any"),
-                         (r"fathom sample (?!.*--simulate)", "fathom sample"), (r"--mpi", "analyze --mpi, openmpi")):
+                         (r"fathom sample ", "fathom sample"), (r"--mpi", "analyze --mpi, openmpi")):
         if re.search(wanted, command) and part in out:
             return part + " is left out of this build"
     for tool in ("mpirun.openmpi", "valgrind", "zstdcat", "gfortran", "clang"):
@@ -282,7 +288,7 @@ def main():
         if not only:
             unused = [piece for piece in [*NOT_RUN, *(piece for piece, _, _ in INSTEAD)] if piece not in used]
             case("every exception of this test is one", [f"no command has {piece!r}" for piece in unused])
-        options = {verb: subprocess.run([FATHOM, verb, "--help"], capture_output=True, text=True).stdout for verb in VERBS}
+        options = {verb: help_of(verb) for verb in VERBS}
         problems = []
         for page in glob.glob(os.path.join(ROOT, "docs", "*.md")) + [os.path.join(ROOT, "README.md")]:
             with open(page, encoding="utf-8") as file:

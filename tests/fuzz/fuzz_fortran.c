@@ -6,7 +6,7 @@
 #include "fuzz/fuzz_target.h"
 
 #include "static/front/front.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 static void read_form(const char *path, size_t size, const char *form)
 {

@@ -5,7 +5,7 @@
  */
 #include "fuzz/fuzz_target.h"
 
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include <fathom/static.h>
 

@@ -32,7 +32,8 @@ else
     echo "ok $number - man pages # SKIP there is no scdoc to make them"
 fi
 if command -v scdoc >/dev/null; then case_ "man fathom-c++" has "share/man/man1/fathom-c++.1"; fi
-case_ "bash completion" has share/bash-completion/completions/fathom
+case_ "completions of bash, zsh and fish" has share/bash-completion/completions/fathom share/zsh/site-functions/_fathom \
+    share/fish/vendor_completions.d/fathom.fish
 
 export PKG_CONFIG_PATH=$lib/pkgconfig
 version_agrees() { [ "fathom $(pkg-config --modversion fathom)" = "$("$root/bin/fathom" --version)" ]; }

@@ -27,13 +27,13 @@ typedef struct access_supply {
     size_t most_in_batch;
 } access_supply;
 
-static inline bool claim_accesses(void *context, uint64_t wanted, fm_stretch *stretch)
+static inline bool claim_accesses(void *context, uint64_t wanted, fm_trace_range *range)
 {
     access_supply *self = context;
     const uint64_t left = self->end - self->claimed;
     if (left == 0) return false;
-    *stretch = (fm_stretch){.at = self->claimed, .left = wanted < left ? wanted : left};
-    self->claimed += (size_t)stretch->left;
+    *range = (fm_trace_range){.at = self->claimed, .left = wanted < left ? wanted : left};
+    self->claimed += (size_t)range->left;
     return true;
 }
 
@@ -46,17 +46,17 @@ static inline fm_batch batch_of(const access_supply *self, size_t at, size_t cou
                       .site = self->site ? self->site + at : NULL};
 }
 
-static inline fm_status fetch_accesses(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch,
+static inline fm_status fetch_accesses(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
                                        fm_error *error)
 {
     const access_supply *self = context;
     (void)error;
     assert_true(worker < MOST_DRAWING);
-    const size_t count = stretch->left < self->most_in_batch ? (size_t)stretch->left : self->most_in_batch;
-    *batch = batch_of(self, stretch->at, count);
-    stretch->at += count;
-    stretch->left -= count;
-    stretch->reference = stretch->at;
+    const size_t count = range->left < self->most_in_batch ? (size_t)range->left : self->most_in_batch;
+    *batch = batch_of(self, range->at, count);
+    range->at += count;
+    range->left -= count;
+    range->reference = range->at;
     return FM_OK;
 }
 

@@ -224,4 +224,24 @@ static inline fm_raw_pair *tagged_case_pairs(const tagged_case *made, size_t cou
     return list;
 }
 
+/* The analyzer's pairs after `count` references; NULL, or what is wrong with them. */
+static inline const char *tagged_case_pairs_agree(fm_analyzer *analyzer, const tagged_case *made,
+                                                  size_t count)
+{
+    fm_raw_pair *got = NULL;
+    size_t got_count = 0, naive_count;
+    if (fm_analyzer_pairs(analyzer, &got, &got_count, NULL)) return "fm_analyzer_pairs failed";
+    fm_raw_pair *naive = tagged_case_pairs(made, count, &naive_count);
+    const char *wrong = got_count != naive_count ? "another number of pairs" : NULL;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < got_count && !wrong; i++) {
+        sum += got[i].count;
+        if (compare_raw(&got[i], &naive[i]) != 0 || got[i].count != naive[i].count) wrong = "a wrong pair";
+    }
+    if (!wrong && sum != count) wrong = "pairs do not add up";
+    free(naive);
+    free(got);
+    return wrong;
+}
+
 #endif

@@ -24,6 +24,12 @@ typedef struct counting_way {
     const char *isa;          /* NULL: best */
 } counting_way;
 
+static inline void counting_way_print(const counting_way *way, char *text, size_t size)
+{
+    snprintf(text, size, "%u threads, bins %d, in order from %zu, %s", way->threads, (int)way->bins,
+             way->ordered_from, way->isa ? way->isa : "best instruction set");
+}
+
 /* One call with a random number of references from number `at` on: counted, or found in order. */
 static inline const char *counting_give(const fm_engine_ops *ops, fm_engine *engine,
                                         const counting_way *chosen, const uint64_t *trace, size_t at,

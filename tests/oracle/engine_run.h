@@ -208,4 +208,27 @@ static inline const char *engine_tallies_agree(const fm_tally *got, const fm_tal
     return NULL;
 }
 
+/* One way to run a recipe: NULL, or what was wrong; `how` describes the way. */
+typedef const char *(*recipe_runner)(const recipe *made, const uint64_t *trace,
+                                     const engine_answers *expected, char *how, size_t size);
+
+/* Runs it with the list engine's answers, under the recipe's limit of blocks seen; says what was wrong. */
+static inline bool recipe_agrees(const recipe *made, recipe_runner run)
+{
+    uint64_t *trace = recipe_trace(made);
+    engine_answers expected = engine_answers_make(made->length);
+    char how[512] = "";
+    fm_seen_limit = made->seen_limit;
+    const char *wrong = engine_expect(made, trace, &expected);
+    if (!wrong) wrong = run(made, trace, &expected, how, sizeof how);
+    fm_seen_limit = FM_SEEN_LIMIT;
+    if (wrong) {
+        fprintf(stderr, "%s: %s\n", wrong, how);
+        recipe_print(made);
+    }
+    engine_answers_free(&expected);
+    free(trace);
+    return !wrong;
+}
+
 #endif

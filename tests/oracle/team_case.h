@@ -10,8 +10,8 @@
 #ifndef FATHOM_TESTS_TEAM_CASE_H
 #define FATHOM_TESTS_TEAM_CASE_H
 
-#include "cluster/local_transport.h"
 #include "cluster/team.h"
+#include "cluster/transport.h"
 #include "oracle/engine_run.h"
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
  */
 #include "case.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 
 #include "engine/engine.h"
 #include "engine/engine_tables.h"

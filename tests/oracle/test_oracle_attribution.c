@@ -8,7 +8,7 @@
  */
 #include "case.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 
 #include "oracle/attribution_case.h"
 
@@ -86,28 +86,18 @@ static fm_status take_distances(void *context, const uint64_t *blocks, const uin
 /* Pairs and profile after `fed` references. */
 static const char *check_state(fm_analyzer *analyzer, const tagged_case *wanted, size_t fed)
 {
-    fm_raw_pair *got = NULL;
-    size_t got_count = 0, wanted_count;
-    fm_profile *profile = NULL;
-    if (fm_analyzer_pairs(analyzer, &got, &got_count, NULL)) return "fm_analyzer_pairs failed";
-    fm_raw_pair *naive = tagged_case_pairs(wanted, fed, &wanted_count);
-    const char *wrong = got_count != wanted_count ? "another number of pairs" : NULL;
-    for (size_t i = 0; i < got_count && !wrong; i++)
-        if (compare_raw(&got[i], &naive[i]) != 0 || got[i].count != naive[i].count) wrong = "a wrong pair";
-    if (!wrong && fm_analyzer_profile(analyzer, &profile, NULL)) wrong = "fm_analyzer_profile failed";
-    if (!wrong) {
-        uint64_t sum = 0, cold = 0, beyond = 0;
-        for (size_t i = 0; i < got_count; i++) {
-            sum += got[i].count;
-            if (got[i].range == FM_RANGE_COLD) cold += got[i].count;
-            if (got[i].range == FM_RANGE_BEYOND) beyond += got[i].count;
-        }
-        if (sum != fed || profile->references != fed) wrong = "pairs and profile do not add up";
-        if (cold != profile->cold || beyond != profile->beyond) wrong = "cold or beyond of pairs and profile";
+    const char *wrong = tagged_case_pairs_agree(analyzer, wanted, fed);
+    fm_profile *profile;
+    uint64_t cold = 0, beyond = 0;
+    if (wrong) return wrong;
+    if (fm_analyzer_profile(analyzer, &profile, NULL)) return "fm_analyzer_profile failed";
+    for (size_t i = 0; i < fed; i++) {
+        cold += wanted->range[i] == FM_RANGE_COLD;
+        beyond += wanted->range[i] == FM_RANGE_BEYOND;
     }
+    if (profile->references != fed) wrong = "pairs and profile do not add up";
+    if (cold != profile->cold || beyond != profile->beyond) wrong = "cold or beyond of pairs and profile";
     fm_profile_destroy(profile);
-    free(naive);
-    free(got);
     return wrong;
 }
 
@@ -239,36 +229,8 @@ static bool check_recipe(const recipe *from)
     return good;
 }
 
-CASE(test_generated_traces)
-{
-    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
-    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
-    uint64_t bad = 0;
-    if (only != UINT64_MAX) {
-        recipe made = only >= RECIPE_FIRST_LONG ? recipe_make_long(seed, only) : recipe_make(seed, only);
-        assert_true(check_recipe(&made));
-        return;
-    }
-    for (uint64_t index = 0; index < traces && bad < 5; index++) {
-        recipe made = recipe_make(seed, index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
-}
-
-/* Windows that are full and restart, tables that grow: tags must stay with their blocks. */
-CASE(test_long_traces)
-{
-    if (getenv("FATHOM_TEST_ONLY")) return;
-    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240602);
-    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE, bad = 0;
-    for (uint64_t index = 0; index < traces && bad < 3; index++) {
-        recipe made = recipe_make_long(seed, RECIPE_FIRST_LONG + index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
-}
+/* Long ones: windows that are full and restart, tables that grow. Tags must stay with their blocks. */
+RECIPE_CASES(test, check_recipe, 20240602, TRACES, TRACES_PER_LONG_ONE)
 
 /*
  * Hundreds of thousands of live blocks, so that the table grows and the window has more levels, where the

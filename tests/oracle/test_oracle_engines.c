@@ -185,79 +185,50 @@ static bool agrees(const char *who, const char *wrong, const recipe *made, const
     return false;
 }
 
-static bool check_recipe(const recipe *made)
+/* One engine, fed and counted; NULL, or what was wrong. */
+static const char *run_engine(const fm_engine_ops *ops, const char *isa, const recipe *made,
+                              const uint64_t *trace, const engine_answers *expected, engine_answers *got)
 {
-    uint64_t *trace = recipe_trace(made);
-    engine_answers expected = engine_answers_make(made->length), got = engine_answers_make(made->length);
-    fm_seen_limit = made->seen_limit;
-    const char *wrong = engine_expect(made, trace, &expected);
-    bool good = agrees("list", wrong, made, trace, &expected, &expected);
-    for (size_t e = 0; good && fm_engine_at(e); e++) {
+    const char *wrong = engine_answer(ops, isa, made, trace, got);
+    if (!wrong) wrong = engine_count_agrees(ops, isa, made, trace, expected);
+    return agrees(ops->info.name, wrong, made, trace, expected, got) ? NULL
+                                                                     : "it differs from the list engine";
+}
+
+static const char *run_engines(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                               char *how, size_t size)
+{
+    engine_answers got = engine_answers_make(made->length);
+    const char *wrong = NULL;
+    for (size_t e = 0; !wrong && fm_engine_at(e); e++) {
         const fm_engine_ops *ops = fm_engine_find(fm_engine_at(e)->name);
-        if (!ops->info.exact || !ops->feed) continue;
-        if (ops == &fm_engine_list) continue;
-        if (strcmp(ops->info.name, "exact") != 0) {
-            wrong = engine_answer(ops, NULL, made, trace, &got);
-            if (!wrong) wrong = engine_count_agrees(ops, NULL, made, trace, &expected);
-            good = agrees(ops->info.name, wrong, made, trace, &expected, &got);
-            continue;
-        }
-        for (size_t i = 0; good && fm_isa_at(i); i++) {
-            char who[64];
-            snprintf(who, sizeof who, "%s (%s)", ops->info.name, fm_isa_at(i));
-            wrong = engine_answer(ops, fm_isa_at(i), made, trace, &got);
-            if (!wrong) wrong = engine_count_agrees(ops, fm_isa_at(i), made, trace, &expected);
-            good = agrees(who, wrong, made, trace, &expected, &got);
+        if (!ops->info.exact || !ops->feed || ops == &fm_engine_list) continue;
+        const bool exact = strcmp(ops->info.name, "exact") == 0;
+        for (size_t i = 0; !wrong && (exact ? fm_isa_at(i) != NULL : i == 0); i++) {
+            const char *isa = exact ? fm_isa_at(i) : NULL;
+            snprintf(how, size, "%s %s", ops->info.name, isa ? isa : "");
+            wrong = run_engine(ops, isa, made, trace, expected, &got);
         }
     }
-    if (good && made->index % 5 == 0) {
+    if (!wrong && made->index % 5 == 0) {
         recipe plain = *made;
         plain.times = false;
         const char *engine = fm_engine_at(made->index / 5 % 2)->name;
+        snprintf(how, size, "analyzer of %s", engine);
         wrong = analyzer_answer(engine, &plain, trace, &got);
-        char who[64];
-        snprintf(who, sizeof who, "analyzer of %s", engine);
-        good = agrees(who, wrong, &plain, trace, &expected, &got);
+        if (!agrees(how, wrong, &plain, trace, expected, &got)) wrong = "it differs from the list engine";
     }
-    fm_seen_limit = FM_SEEN_LIMIT;
-    engine_answers_free(&expected);
     engine_answers_free(&got);
-    free(trace);
-    return good;
+    return wrong;
 }
 
-CASE(test_generated_traces)
+static bool check_recipe(const recipe *made)
 {
-    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240601);
-    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
-    uint64_t bad = 0;
-    if (only != UINT64_MAX) {
-        recipe made = only >= RECIPE_FIRST_LONG ? recipe_make_long(seed, only) : recipe_make(seed, only);
-        recipe_print(&made);
-        assert_true(check_recipe(&made));
-        return;
-    }
-    for (uint64_t index = 0; index < traces && bad < 5; index++) {
-        recipe made = recipe_make(seed, index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
+    return recipe_agrees(made, run_engines);
 }
 
-/* Long enough for windows to be compacted, several times at the least sizes. */
-CASE(test_long_traces)
-{
-    if (getenv("FATHOM_TEST_ONLY")) return;
-    uint64_t seed = from_environment("FATHOM_TEST_SEED", 20240601);
-    uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
-    uint64_t bad = 0;
-    for (uint64_t index = 0; index < traces && bad < 3; index++) {
-        recipe made = recipe_make_long(seed, RECIPE_FIRST_LONG + index);
-        bad += !check_recipe(&made);
-    }
-    assert_int_equal(bad, 0);
-}
+/* Long ones are long enough for windows to be compacted, several times at the least sizes. */
+RECIPE_CASES(test, check_recipe, 20240601, TRACES, TRACES_PER_LONG_ONE)
 
 /*
  * Half a million live blocks and more: another level in the exact engine's window, table growth, and under

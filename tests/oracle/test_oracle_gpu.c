@@ -99,41 +99,41 @@ static fm_status take_sunk(void *context, const uint64_t *blocks, const uint64_t
 
 enum { MOST_FETCHERS = 6, MOST_FETCHED = 100 };
 
-/* Some references, in stretches that are longer or shorter than was asked for, and with or without those that
+/* Some references, in ranges that are longer or shorter than was asked for, and with or without those that
  * repeat the one before. */
 typedef struct fetched {
     const uint64_t *blocks;
     size_t count, claimed;
     recipe_random random;
     bool spares_repeats;
-    size_t fail_at; /* a stretch from here on cannot be had; 0: all can */
+    size_t fail_at; /* a range from here on cannot be had; 0: all can */
     uint64_t kept[MOST_FETCHERS][MOST_FETCHED];
 } fetched;
 
-static bool claim_some(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool claim_some(void *context, uint64_t wanted, fm_trace_range *range)
 {
     fetched *self = context;
     const uint64_t left = self->count - self->claimed, some = 1 + recipe_below(&self->random, 3 * wanted);
     if (left == 0) return false;
-    *stretch = (fm_stretch){.at = self->claimed, .left = some < left ? some : left};
-    self->claimed += (size_t)stretch->left;
+    *range = (fm_trace_range){.at = self->claimed, .left = some < left ? some : left};
+    self->claimed += (size_t)range->left;
     return true;
 }
 
-static fm_status fetch_some(void *context, unsigned worker, fm_stretch *stretch, fm_references *references,
+static fm_status fetch_some(void *context, unsigned worker, fm_trace_range *range, fm_references *references,
                             uint64_t *repeats, fm_error *error)
 {
     fetched *self = context;
-    const uint64_t *from = self->blocks + stretch->at;
-    const size_t some = stretch->left < MOST_FETCHED ? (size_t)stretch->left : MOST_FETCHED;
+    const uint64_t *from = self->blocks + range->at;
+    const size_t some = range->left < MOST_FETCHED ? (size_t)range->left : MOST_FETCHED;
     uint64_t *kept = self->kept[worker];
     size_t kept_count = 0;
-    if (self->fail_at && stretch->at >= self->fail_at)
-        return stand_in_fail(error, FM_E_CORRUPT, "a stretch of it is damaged");
+    if (self->fail_at && range->at >= self->fail_at)
+        return stand_in_fail(error, FM_E_CORRUPT, "a range of it is damaged");
     for (size_t i = 0; i < some; i++)
         if (i == 0 || !self->spares_repeats || from[i] != from[i - 1]) kept[kept_count++] = from[i];
-    stretch->at += some;
-    stretch->left -= some;
+    range->at += some;
+    range->left -= some;
     *references = (fm_references){.count = kept_count, .blocks = kept};
     *repeats = some - kept_count;
     return FM_OK;
@@ -265,41 +265,29 @@ static const char *compare(const recipe *made, const uint64_t *trace, const engi
     return wrong;
 }
 
-static bool check_recipe(const recipe *made)
+static const char *run_gpu(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                           char *text, size_t size)
 {
-    uint64_t *trace = recipe_trace(made);
-    engine_answers expected = engine_answers_make(made->length);
     recipe_random random = {made->seed ^ 4242};
     const feeding how = choose_feeding(made, &random);
-    fm_seen_limit = made->seen_limit;
-    const char *wrong = engine_expect(made, trace, &expected);
-    if (!wrong) wrong = compare(made, trace, &expected, &how, &random);
-    fm_seen_limit = FM_SEEN_LIMIT;
-    if (wrong) {
-        fprintf(stderr,
-                "%s; bins %s%s%s, %u cards, batch %zu, each %zu, stack %zu, card memory %" PRIu64 "\n", wrong,
-                fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
-                how.cards, how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
-        recipe_print(made);
-    }
-    engine_answers_free(&expected);
-    free(trace);
-    return !wrong;
+    snprintf(text, size, "bins %s%s%s, %u cards, batch %zu, each %zu, stack %zu, card memory %" PRIu64,
+             fm_bins_name(how.bins), how.times ? ", times" : "", how.sometimes_sink ? ", sink" : "",
+             how.cards, how.sizes.batch, how.sizes.each_batch, how.sizes.stack, stand_in.memory);
+    return compare(made, trace, expected, &how, &random);
+}
+
+static bool check_recipe(const recipe *from)
+{
+    recipe made = *from;
+    made.times = true; /* the judge's */
+    return recipe_agrees(&made, run_gpu);
 }
 
 CASE_WITH(test_generated_traces, use_stand_in, NULL)
 {
     const fm_gpu_sizes usual = fm_gpu_first_sizes;
-    const uint64_t seed = from_environment("FATHOM_TEST_SEED", 20260101);
     const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    const uint64_t only = from_environment("FATHOM_TEST_ONLY", UINT64_MAX);
-    uint64_t bad = 0;
-    for (uint64_t index = only == UINT64_MAX ? 0 : only;
-         index < (only == UINT64_MAX ? traces : only + 1) && bad < 5; index++) {
-        recipe made = recipe_make(seed, index);
-        made.times = true; /* the judge's */
-        bad += !check_recipe(&made);
-    }
+    const uint64_t bad = recipes_failing(check_recipe, 20260101, traces);
     fm_gpu_first_sizes = usual;
     assert_int_equal(bad, 0);
 }
@@ -591,8 +579,7 @@ CASE_WITH(test_failing_draw, use_stand_in, NULL)
         fm_status status = draw(engine, &from, &results, &error);
         if (status == FM_OK) status = fm_engine_gpu.catch_up(engine, &results, &error);
         assert_int_equal(status, damaged ? FM_E_CORRUPT : FM_E_IO);
-        assert_string_equal(error.reason,
-                            damaged ? "a stretch of it is damaged" : "the card fell off the bus");
+        assert_string_equal(error.reason, damaged ? "a range of it is damaged" : "the card fell off the bus");
         fm_engine_gpu.destroy(engine);
         fm_tally_clear(&distances);
     }

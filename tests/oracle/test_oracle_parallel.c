@@ -39,42 +39,26 @@ static way way_of(const recipe *made)
     return chosen;
 }
 
-static bool check_recipe(const recipe *made)
+static const char *run_parallel(const recipe *made, const uint64_t *trace, const engine_answers *expected,
+                                char *how, size_t size)
 {
-    uint64_t *trace = recipe_trace(made);
-    engine_answers expected = engine_answers_make(made->length);
     const way chosen = way_of(made);
     const parallel_sizes usual = parallel_sizes_now();
-    fm_seen_limit = made->seen_limit;
-    const char *wrong = engine_expect(made, trace, &expected);
     parallel_sizes_set(&chosen.sizes);
-    if (!wrong) wrong = counting_run(&fm_engine_parallel, made, &chosen.counting, trace, &expected);
-    fm_seen_limit = FM_SEEN_LIMIT;
+    const char *wrong = counting_run(&fm_engine_parallel, made, &chosen.counting, trace, expected);
     parallel_sizes_set(&usual);
-    if (wrong) {
-        fprintf(stderr, "%s: %u threads, bins %d, in order from %zu, %s\n", wrong, chosen.counting.threads,
-                (int)chosen.counting.bins, chosen.counting.ordered_from, chosen.counting.isa);
-        parallel_sizes_print(&chosen.sizes);
-        recipe_print(made);
-    }
-    engine_answers_free(&expected);
-    free(trace);
-    return !wrong;
+    if (wrong) parallel_sizes_print(&chosen.sizes);
+    counting_way_print(&chosen.counting, how, size);
+    return wrong;
 }
 
-CASE(test_generated_traces)
+static bool check_recipe(const recipe *made)
 {
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    assert_int_equal(recipes_failing(check_recipe, 20240604, traces), 0);
+    return recipe_agrees(made, run_parallel);
 }
 
-/* Long enough for the window to restart. */
-CASE(test_long_traces)
-{
-    if (getenv("FATHOM_TEST_ONLY")) return;
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
-    assert_int_equal(long_recipes_failing(check_recipe, 20240604, traces), 0);
-}
+/* The long ones are long enough for the window to restart. */
+RECIPE_CASES(test, check_recipe, 20240604, TRACES, TRACES_PER_LONG_ONE)
 
 /* More live blocks than the list engine can take: one thread of `exact` is the judge. */
 CASE(test_many_live_blocks)

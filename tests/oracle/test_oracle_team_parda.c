@@ -8,8 +8,7 @@
  */
 #include "case.h"
 
-#include "cluster/parda_messages.h"
-#include "cluster/team_parda.h"
+#include "cluster/parda.h"
 #include "oracle/team_case.h"
 
 enum { TRACES = 200, TRACES_PER_LONG_ONE = 100 };
@@ -29,18 +28,7 @@ static bool check_recipe(const recipe *made)
     return good;
 }
 
-CASE(test_generated_traces)
-{
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES);
-    assert_int_equal(recipes_failing(check_recipe, 20240612, traces), 0);
-}
-
-CASE(test_long_traces)
-{
-    if (getenv("FATHOM_TEST_ONLY")) return;
-    const uint64_t traces = from_environment("FATHOM_TEST_TRACES", TRACES) / TRACES_PER_LONG_ONE;
-    assert_int_equal(long_recipes_failing(check_recipe, 20240612, traces), 0);
-}
+RECIPE_CASES(test, check_recipe, 20240612, TRACES, TRACES_PER_LONG_ONE)
 
 /* The smallest traces, and the smallest bounds, with every number of ranks. */
 CASE(test_smallest)

@@ -484,4 +484,18 @@ static inline uint64_t long_recipes_failing(recipe_check check, uint64_t usual_s
     return bad;
 }
 
+/* The two as cases of case.h: NAME_generated_traces, and NAME_long_traces with one long trace for so many. */
+#define RECIPE_CASES(name, check, usual_seed, usual_traces, traces_per_long_one)                             \
+    CASE(name##_generated_traces)                                                                            \
+    {                                                                                                        \
+        const uint64_t traces = from_environment("FATHOM_TEST_TRACES", usual_traces);                        \
+        assert_int_equal(recipes_failing(check, usual_seed, traces), 0);                                     \
+    }                                                                                                        \
+    CASE(name##_long_traces)                                                                                 \
+    {                                                                                                        \
+        const uint64_t traces = from_environment("FATHOM_TEST_TRACES", usual_traces);                        \
+        if (getenv("FATHOM_TEST_ONLY")) return;                                                              \
+        assert_int_equal(long_recipes_failing(check, usual_seed, traces / (traces_per_long_one)), 0);        \
+    }
+
 #endif

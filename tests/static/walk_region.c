@@ -10,8 +10,7 @@
  * of unknown length begin with subscript 0. Exit code: the status; the message is on standard error.
  */
 #include "static/front/front.h"
-#include "static/region/placement.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include <fathom/static.h>
 #include <stdio.h>

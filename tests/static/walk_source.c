@@ -9,7 +9,6 @@
  * Arrays of unknown length begin with their smallest subscript. Exit code: the status; the message is on
  * standard error.
  */
-#include "static/region/placement.h"
 #include "static/region/region.h"
 
 #include <inttypes.h>

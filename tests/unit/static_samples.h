@@ -6,8 +6,8 @@
 #ifndef FATHOM_TESTS_STATIC_SAMPLES_H
 #define FATHOM_TESTS_STATIC_SAMPLES_H
 
-#include "static/polyhedra/reference.h"
-#include "static/region/region_text.h"
+#include "static/polyhedra/polyhedra.h"
+#include "static/region/region.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,8 @@
 #define _GNU_SOURCE
 #include "case.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
+#include "base/sha256.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -1253,6 +1254,90 @@ static fm_status views(fm_error *error)
 CASE_WITH(views_and_report, make_profiles, drop_profiles)
 {
     refuse_each_request(views);
+}
+
+/* ---- the page of a program, with its source ---- */
+
+static char source[64], sum[FM_SHA256_TEXT];
+static size_t source_size;
+
+static fm_status page_of_a_program(fm_error *error)
+{
+    static const uint64_t edges[] = {0, 1, 16, 256};
+    static fm_bin late[] = {{256, UINT64_MAX, 7}};
+    static fm_module modules[] = {{.path = "/no/such/program", .build_id = "aa"}};
+    fm_frame frames[40];
+    fm_site sites[80];
+    fm_pair pairs[80];
+    for (uint32_t i = 0; i < 40; i++) frames[i] = (fm_frame){"function", source, 1 + i, 1};
+    for (uint32_t i = 0; i < 80; i++) {
+        sites[i] = (fm_site){.module = 0, .address = i, .path = i % 3, .frame_count = i % 2, .symbol = "s"};
+        if (i % 2) sites[i].frames = &frames[i / 2];
+        pairs[i] = (fm_pair){.use = i, .reuse = 79 - i, .count = 8, .cold = 1, .bin_count = 1, .bins = late};
+    }
+    fm_call_path paths[] = {{FM_NONE, 1}, {0, 2}, {1, 3}};
+    fm_object objects[] = {{.kind = FM_OBJECT_HEAP, .module = FM_NONE, .allocation = 2}};
+    fm_object_use uses[] = {{.object = 0, .site = 1, .count = 7, .bin_count = 1, .bins = late}};
+    fm_attribution attribution = {.edge_count = 4,
+                                  .edges = edges,
+                                  .late_from = 16,
+                                  .module_count = 1,
+                                  .site_count = 80,
+                                  .path_count = 3,
+                                  .pair_count = 80,
+                                  .object_count = 1,
+                                  .object_use_count = 1,
+                                  .modules = modules,
+                                  .sites = sites,
+                                  .paths = paths,
+                                  .pairs = pairs,
+                                  .objects = objects,
+                                  .object_uses = uses,
+                                  .source_count = 1,
+                                  .sources =
+                                      &(fm_source){.path = source, .sha256 = sum, .size = source_size}};
+    fm_run run = {.command = (char *)"program"};
+    fm_profile part = {.engine = (char *)"exact", .granularity = 64, .complete = true, .run = &run};
+    fm_profile *parts[] = {&part};
+    fm_profile profile = {.engine = (char *)"exact",
+                          .granularity = 64,
+                          .complete = true,
+                          .attribution = &attribution,
+                          .run = &run,
+                          .part_count = 1,
+                          .parts = parts};
+    const fm_profile *all[] = {&profile};
+    fm_report_options options = {.title = "title"};
+    return fm_report_write_page(nowhere, &options, all, 1, NULL, 0, error);
+}
+
+static int write_source(void **state)
+{
+    (void)state;
+    char text[1000] = "";
+    snprintf(source, sizeof source, "%s/source.c", directory);
+    for (int i = 0; i < 50; i++) snprintf(text + strlen(text), sizeof text - strlen(text), "line %d\n", i);
+    source_size = strlen(text);
+    fm_sha256_text(text, source_size, sum);
+    FILE *out = fopen(source, "w");
+    if (!out) return -1;
+    fputs(text, out);
+    return fclose(out);
+}
+
+static int remove_source(void **state)
+{
+    (void)state;
+    return unlink(source);
+}
+
+CASE_WITH(page_of_a_program_and_its_source, write_source, remove_source)
+{
+    if (!fm_report_available()) {
+        print_message("SKIP: this build has no report page (made with FATHOM_REPORT=OFF)\n");
+        skip();
+    }
+    refuse_each_request(page_of_a_program);
 }
 
 CASES_WITH(prepare, clean_up);

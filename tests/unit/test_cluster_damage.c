@@ -5,8 +5,8 @@
 
 #include "unit/trace_helpers.h"
 
-#include "cluster/cluster_work.h"
-#include "cluster/local_transport.h"
+#include "cluster/team.h"
+#include "cluster/transport.h"
 
 #include <fathom/cluster.h>
 #include <fathom/model.h>

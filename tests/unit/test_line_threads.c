@@ -2,7 +2,7 @@
 /*
  * test_line_threads.c - traces of lines (text, csv, lackey, din): what was written is what is read, plain
  * lines and odd ones mixed, by one thread and by several, out of plain files, compressed ones and pipes;
- * errors have the right line whoever met them; and the same where threads fetch stretches for themselves.
+ * errors have the right line whoever met them; and the same where threads fetch ranges for themselves.
  *
  * The judge knows what it wrote: it makes the text out of the references.
  */
@@ -184,20 +184,20 @@ static void gather_pipe(gathered *all, const written *trace, unsigned threads)
     pthread_join(thread, NULL);
 }
 
-/* Whether the trace can be had in stretches at all; the references are compared. */
+/* Whether the trace can be had in ranges at all; the references are compared. */
 static void assert_shared(const written *trace, const char *path, unsigned workers)
 {
     fm_reader *reader = NULL;
     fm_error error;
     fm_supply supply;
     fm_batch batch;
-    fm_stretch stretch;
+    fm_trace_range range;
     size_t count = 0;
     const fm_reader_options options = options_of(trace, workers);
     assert_int_equal(fm_reader_open(&reader, path, &options, &error), FM_OK);
     assert_int_equal(fm_reader_share(reader, workers, false, &supply, &error), FM_OK);
-    for (unsigned i = 0; supply.claim(supply.context, 1 + i * 7919, &stretch); i++) do {
-            assert_int_equal(supply.fetch(supply.context, i % workers, &stretch, &batch, &error), FM_OK);
+    for (unsigned i = 0; supply.claim(supply.context, 1 + i * 7919, &range); i++) do {
+            assert_int_equal(supply.fetch(supply.context, i % workers, &range, &batch, &error), FM_OK);
             assert_memory_equal(batch.address, trace->address + count, batch.count * sizeof *batch.address);
             count += batch.count;
         } while (batch.count > 0);
@@ -331,7 +331,7 @@ CASE(mixed_line_ends)
     }
 }
 
-CASE(stretches)
+CASE(ranges)
 {
     const size_t step = test_stride() > 1 ? 3 : 1;
     uint64_t random = 17;

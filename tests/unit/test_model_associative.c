@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/binomial.h"
+#include "model/model_internal.h"
 #include "unit/model_samples.h"
 
 /* P(X < limit), term by term from 0 on, in long double. */

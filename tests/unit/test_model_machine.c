@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/machine_sysfs.h"
+#include "model/model_internal.h"
 #include "unit/pmu_tree.h"
 
 CASE(a_described_machine_is_read)

@@ -5,7 +5,7 @@
  */
 #include "case.h"
 
-#include "analyzer/prepared.h"
+#include "analyzer/analyzer_state.h"
 
 #include "oracle/counting_run.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_record_import.c - traces of binary records of one size (u64, oracleGeneral) in stretches that workers
+ * test_record_import.c - traces of binary records of one size (u64, oracleGeneral) in ranges that workers
  * fetch for themselves, and in parts: the keys are those that were written, in their order; a record that was
  * cut is told at the end, and lost bytes of a file that became shorter are found by whoever reads in order.
  */
@@ -35,19 +35,19 @@ static uint64_t *write_records(const record_case *made, const char *path, size_t
     return keys;
 }
 
-/* All stretches, up to a failure. Returns how many keys there were. */
+/* All ranges, up to a failure. Returns how many keys there were. */
 static size_t fetch_all(fm_reader *reader, unsigned workers, const uint64_t *keys, fm_status *status)
 {
     fm_supply supply;
-    fm_stretch stretch;
+    fm_trace_range range;
     fm_batch batch = {0};
     fm_error error;
     size_t count = 0;
     assert_int_equal(fm_reader_share(reader, workers, false, &supply, &error), FM_OK);
     *status = FM_OK;
-    for (unsigned i = 0; supply.claim(supply.context, 1 + i * i * 977 % 30000, &stretch); i++) do {
+    for (unsigned i = 0; supply.claim(supply.context, 1 + i * i * 977 % 30000, &range); i++) do {
             const uint64_t before = supply.left(supply.context);
-            *status = supply.fetch(supply.context, i % workers, &stretch, &batch, &error);
+            *status = supply.fetch(supply.context, i % workers, &range, &batch, &error);
             if (*status != FM_OK) return count;
             assert_int_equal(supply.left(supply.context), before);
             assert_memory_equal(batch.address, keys + count, batch.count * sizeof *batch.address);

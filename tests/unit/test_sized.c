@@ -9,8 +9,8 @@
 #include "unit/trace_helpers.h"
 
 #include "base/sized.h"
-#include "cluster/cluster_work.h"
-#include "cluster/local_transport.h"
+#include "cluster/team.h"
+#include "cluster/transport.h"
 #include "collect/collection.h"
 
 #include <fathom/fathom.h>

@@ -6,10 +6,9 @@
  */
 #include "case.h"
 
-#include "static/counter/counted.h"
 #include "static/counter/counter.h"
-#include "static/counter/counter_overlay.h"
-#include "static/counter/counter_runs.h"
+#include "static/counter/counter_system.h"
+#include "static/counter/counter_values.h"
 
 #include <stdio.h>
 #include <stdlib.h>

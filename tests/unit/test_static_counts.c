@@ -8,7 +8,6 @@
 #include "unit/static_samples.h"
 
 #include "static/counts/counts.h"
-#include "static/counts/formulas.h"
 
 #include <inttypes.h>
 

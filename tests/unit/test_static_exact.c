@@ -6,7 +6,7 @@
  */
 #include "case.h"
 
-#include "static/counter/count_exact.h"
+#include "static/counter/counter.h"
 #include "static/oracle/oracle.h"
 #include "static_samples.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "static/front/front.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 #include "unit/temporary_folder.h"
 
 /* The region's text of a source in free or fixed form, or NULL and the error. */

@@ -7,7 +7,7 @@
 #include "static/front/front.h"
 #include "static/front/front_child.h"
 #include "static/front/front_clang.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 #include "unit/build_parts.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "case.h"
 
-#include "static/polyhedra/points.h"
+#include "static/polyhedra/polyhedra.h"
 #include "static_samples.h"
 
 /* The points of one reference, in the order of time, are those of ranks 0, 1, … */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_static_quick.c - what is told of systems without isl (counter_quick.h) against going through all
+ * test_static_quick.c - what is told of systems without isl (counter_system.h) against going through all
  * points: random conditions, equalities and quotients. "Empty" is without points, a point fulfils everything,
  * and where no equality is hidden, points differ in as many directions as the system's own equalities leave.
  */
 #include "case.h"
 
-#include "static/counter/counter_quick.h"
+#include "static/counter/counter_system.h"
 
 #include <stdlib.h>
 #include <string.h>

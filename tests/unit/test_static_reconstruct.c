@@ -5,7 +5,7 @@
  */
 #include "case.h"
 
-#include "static/polyhedra/points.h"
+#include "static/polyhedra/polyhedra.h"
 #include "static/reconstruct/reconstruct.h"
 #include "static_samples.h"
 

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "static/region/placement.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 static fm_region *parse(const char *text)
 {

@@ -5,8 +5,8 @@
  */
 #include "case.h"
 
-#include "static/oracle/oracle_sample.h"
-#include "static/polyhedra/points.h"
+#include "static/oracle/oracle.h"
+#include "static/polyhedra/polyhedra.h"
 #include "static_samples.h"
 
 typedef struct truth {

@@ -7,7 +7,7 @@
 #include "case.h"
 #include "random.h"
 
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  */
 #include "case.h"
 
-#include "static/change/copy.h"
+#include "static/region/region.h"
 #include "static/change/transform.h"
 #include "static_samples.h"
 

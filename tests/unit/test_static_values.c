@@ -6,7 +6,7 @@
  */
 #include "case.h"
 
-#include "static/counter/counter_reduce.h"
+#include "static/counter/counter_system.h"
 #include "static/counter/counter_values.h"
 
 #include <stdio.h>

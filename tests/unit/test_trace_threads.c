@@ -2,7 +2,7 @@
 /*
  * test_trace_threads.c - native traces decoded by several threads: references, damage and its words are those
  * of one thread (which other tests judge), in the same order, whatever is in the file; and a reader may be
- * closed while its threads are at work. The same where threads fetch stretches for themselves
+ * closed while its threads are at work. The same where threads fetch ranges for themselves
  * (fm_reader_share), which stop at the first damage, and where it is within a block, leave all to others.
  */
 #include "case.h"
@@ -51,12 +51,12 @@ static uint64_t digest_of_others(uint64_t before, const fm_batch *batch)
     return batch->site ? XXH3_64bits_withSeed(batch->site, count * sizeof *batch->site, before) : before;
 }
 
-/* What can be had in stretches, one after the other; with sites where there is an even number of workers.
+/* What can be had in ranges, one after the other; with sites where there is an even number of workers.
  * False: something in them is damaged. */
 static bool listen_to_stretches(told *events, fm_reader *reader, unsigned workers, uint64_t *references)
 {
     fm_supply supply;
-    fm_stretch stretch;
+    fm_trace_range range;
     fm_batch batch;
     fm_error error;
     const bool sites = workers % 2 == 0;
@@ -68,9 +68,9 @@ static bool listen_to_stretches(told *events, fm_reader *reader, unsigned worker
     assert_int_equal(supply.workers, workers);
     fm_supply again;
     assert_int_equal(fm_reader_share(reader, workers, false, &again, &error), FM_E_UNSUPPORTED);
-    for (unsigned number = 0; supply.claim(supply.context, 1 + 977 * (number % 5), &stretch); number++) {
+    for (unsigned number = 0; supply.claim(supply.context, 1 + 977 * (number % 5), &range); number++) {
         do {
-            fm_status status = supply.fetch(supply.context, number % workers, &stretch, &batch, &error);
+            fm_status status = supply.fetch(supply.context, number % workers, &range, &batch, &error);
             if (status != FM_OK) {
                 assert_int_equal(status, FM_E_CORRUPT);
                 return false;
@@ -82,15 +82,15 @@ static bool listen_to_stretches(told *events, fm_reader *reader, unsigned worker
             events->sites = digest_of_sites(events->sites, &batch);
             assert_true(sites || !batch.site);
             if (!batch.site) continue;
-            assert_true(stretch.reference - batch.count >= next);
-            next = stretch.reference;
+            assert_true(range.reference - batch.count >= next);
+            next = range.reference;
         } while (true);
     }
     assert_int_equal(supply.left(supply.context), 0);
     return true;
 }
 
-/* share: by so many workers in stretches, as far as that goes; 0: in order. False: stretches were damaged. */
+/* share: by so many workers in ranges, as far as that goes; 0: in order. False: ranges were damaged. */
 static bool listen_to(told *events, const char *path, const fm_reader_options *options, unsigned share)
 {
     memset(events, 0, sizeof *events);
@@ -155,7 +155,7 @@ static void assert_told_same(const told *one, const told *other)
     if (one->count == 0) assert_int_equal(one->info.bytes_read, other->info.bytes_read);
 }
 
-/* The same by one thread and by so many; and in stretches, which only where something is damaged may come to
+/* The same by one thread and by so many; and in ranges, which only where something is damaged may come to
  * nothing. */
 static void assert_same(const char *path, fm_reader_options options, unsigned threads)
 {

@@ -12,8 +12,6 @@
 #include <wchar.h>
 
 #include "attribution_samples.h"
-#include "view/csv_cell.h"
-#include "view/function_name.h"
 #include "view/text.h"
 
 static const fm_cache caches[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_simulate.c - fathom sample --simulate: all references of a trace go past a virtual sampler, and what
+ * sample_simulate.c - fathom simulate: all references of a trace go past a virtual sampler, and what
  * that saw goes to an estimator. It joins reader, sampler, estimator, profile and views; it computes nothing
  * itself.
  */
@@ -82,7 +82,8 @@ static int choose(simulation *self)
     const char *conversion = self->estimating->conversion;
     if (conversion && strcmp(conversion, "aet") != 0 && strcmp(conversion, "shen") != 0)
         return cli_misuse("--conversion: expected aet or shen, found '%s'", conversion);
-    if (self->estimating->period == UINT64_MAX) return cli_misuse("--simulate: needs --period");
+    if (self->estimating->period == UINT64_MAX)
+        return cli_misuse("--period: how many references there are from sample to sample must be said");
     if (self->estimating->period == 0) return cli_misuse("--period: expected at least 1 reference");
     if (how->registers < 1 || how->registers > FM_MOST_REGISTERS)
         return cli_misuse("--registers: expected 1 to %d, found %" PRIu64, FM_MOST_REGISTERS, how->registers);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample_simulate.h - fathom sample --simulate: a sampler that is shown a stored trace instead of a program.
- */
+/* sample_simulate.h - fathom simulate: a sampler that is shown a stored trace instead of a program. */
 #ifndef FATHOM_CLI_SAMPLE_SIMULATE_H
 #define FATHOM_CLI_SAMPLE_SIMULATE_H
 
@@ -34,51 +33,21 @@ typedef struct cli_estimate_options {
 
 /* To be put into the verb's table of options. */
 #define CLI_ESTIMATE_OPTIONS(e)                                                                              \
+    {"granularity", CLI_TO(&(e)->granularity)}, {"estimator", CLI_TO(&(e)->estimator)},                      \
+        {"conversion", CLI_TO(&(e)->conversion)}, {"period", CLI_TO(&(e)->period)},                          \
     {                                                                                                        \
-        "granularity", 'g',                                                                                  \
-        CLI_STRING,    &(e)->granularity,                                                                    \
-        "BYTES",       "size of a block, a power of two; of programs several: 8,64\n(default 64)"},          \
-        {"estimator",                                                                                        \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(e)->estimator,                                                                                    \
-         "NAME",                                                                                             \
-         "capped (default), rdx (the paper's), rdx-trapped (the same\n"                                      \
-         "without proportional attribution), kaplan-meier,\nhorvitz-thompson"},                              \
-        {"conversion",                                                                                       \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(e)->conversion,                                                                                   \
-         "NAME",                                                                                             \
-         "from time distances to distances: aet (default), shen (default\nof rdx and rdx-trapped)"},         \
-        {"period", 0, CLI_COUNT, &(e)->period, "N", "references from sample to sample, in the mean"},        \
-    {                                                                                                        \
-        "bootstrap", 0, CLI_COUNT, &(e)->bootstrap, "N",                                                     \
-            "rounds that the confidence band is made of (default 200); 1:\nno band"                          \
+        "bootstrap", CLI_TO(&(e)->bootstrap)                                                                 \
     }
-#define CLI_SIMULATION_OPTIONS(s)                                                                            \
-    {"simulate",                                                                                             \
-     0,                                                                                                      \
-     CLI_INPUT_TRACE,                                                                                        \
-     &(s)->trace,                                                                                            \
-     "TRACE",                                                                                                \
-     "sample this stored trace, not a program, by a virtual counter\nand virtual debug registers"},          \
-        {"registers", 0, CLI_COUNT, &(s)->registers, "K", "simulate: debug registers, 1 to 16 (default 4)"}, \
-        {"bursts",                                                                                           \
-         0,                                                                                                  \
-         CLI_STRING,                                                                                         \
-         &(s)->bursts,                                                                                       \
-         "LENGTH[:STEPS]",                                                                                   \
-         "simulate: a sample is a burst of LENGTH references; with STEPS,\n"                                 \
-         "one in four is four times as long, one in 16 sixteen times, …"},                                   \
-        {"reservoir", 0,                                                                                     \
-         CLI_STRING,  &(s)->reservoir,                                                                       \
-         "NAME",      "simulate: capped (default) or plain (the paper's; default of\nrdx and rdx-trapped)"}, \
-        {"seed", 0, CLI_COUNT, &(s)->seed, "N", "simulate: of the random choices (default 0)"},              \
-    {                                                                                                        \
-        "even", 0, CLI_FLAG, &(s)->even, NULL,                                                               \
-            "simulate: all periods are the same; without it, one sample in\neach, at a random place"         \
-    }
+
+/* As --simulate of fathom sample had them, beside its own. */
+#define CLI_OLD_SIMULATION_OPTIONS(s)                                                                        \
+    {"simulate", CLI_TO(&(s)->trace), .argument = "TRACE", .now = "simulate", .role = CLI_INPUT_TRACE},      \
+        {"registers", CLI_TO(&(s)->registers), .argument = "K", .now = "simulate"},                          \
+        {"bursts", CLI_TO(&(s)->bursts), .argument = "LENGTH[:STEPS]", .now = "simulate"},                   \
+        {"reservoir", CLI_TO(&(s)->reservoir), .argument = "NAME", .now = "simulate"},                       \
+        {"even", CLI_TO(&(s)->even), .now = "simulate"},                                                     \
+        {"format", CLI_TO(&(s)->reading.format), .argument = "NAME", .now = "simulate"},                     \
+        CLI_OLD_TRACE_OPTIONS(&(s)->reading)
 
 /* The whole verb, once options are parsed: the exit code. json: NULL, or where the profile goes. */
 int cli_sample_simulate(const cli_sample_simulation *how, const cli_estimate_options *estimating,

@@ -26,7 +26,7 @@ uint64_t fm_block_tree_memory(const fm_block_tree *tree)
     return bytes_with(tree->capacity, tree->bits);
 }
 
-uint64_t fm_block_tree_memory_at_first(void)
+static uint64_t memory_at_first(void)
 {
     return bytes_with(FIRST_NODES, FIRST_BITS);
 }
@@ -50,7 +50,7 @@ fm_status fm_block_tree_create(fm_block_tree *tree, uint64_t seed, uint64_t firs
     tree->slots = fm_pages_allocate(fm_block_tree_slots(tree) * sizeof(fm_block_slot));
     if (tree->nodes && tree->slots) return FM_OK;
     fm_block_tree_clear(tree);
-    return fm_fail_memory(error, fm_block_tree_memory_at_first(), "the tree of blocks");
+    return fm_fail_memory(error, memory_at_first(), "the tree of blocks");
 }
 
 void fm_block_tree_clear(fm_block_tree *tree)

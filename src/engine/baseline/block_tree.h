@@ -199,7 +199,6 @@ typedef struct fm_block_tree {
 fm_status fm_block_tree_create(fm_block_tree *tree, uint64_t seed, uint64_t first_time, fm_error *error);
 void fm_block_tree_clear(fm_block_tree *tree);
 uint64_t fm_block_tree_memory(const fm_block_tree *tree);
-uint64_t fm_block_tree_memory_at_first(void);
 
 /* Bytes held once there is room for one more block, of which there is none. sparing: for as few as possible,
  * where a limit is near. */

@@ -59,7 +59,8 @@ static uint64_t exact_memory(const fm_engine *engine)
     return fm_exact_memory((const fm_exact *)engine);
 }
 
-void fm_exact_note_memory(fm_exact *self, uint64_t bytes)
+/* for the peak */
+static void note_memory(fm_exact *self, uint64_t bytes)
 {
     if (bytes > self->memory_peak) self->memory_peak = bytes;
 }
@@ -69,7 +70,7 @@ static uint64_t exact_memory_peak(const fm_engine *engine)
     return ((const fm_exact *)engine)->memory_peak;
 }
 
-fm_status fm_exact_check_limit(const fm_exact *self, uint64_t bytes, fm_error *error)
+static fm_status check_limit(const fm_exact *self, uint64_t bytes, fm_error *error)
 {
     if (self->max_memory && bytes > self->max_memory)
         return fm_fail(error, FM_E_LIMIT, NULL,
@@ -86,9 +87,9 @@ fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error)
                        LIVE_LIMIT - more);
     if (fm_block_table_has_room(&self->table, more)) return FM_OK;
     uint64_t bytes = memory_beside_table(self) + fm_block_table_memory_grown(&self->table, more);
-    fm_status status = fm_exact_check_limit(self, bytes, error);
+    fm_status status = check_limit(self, bytes, error);
     if (status == FM_OK) status = fm_block_table_grow(&self->table, more, error);
-    if (status == FM_OK) fm_exact_note_memory(self, bytes);
+    if (status == FM_OK) note_memory(self, bytes);
     return status;
 }
 
@@ -132,7 +133,7 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
         exact_destroy((fm_engine *)self);
         return status;
     }
-    fm_exact_note_memory(self, fm_exact_memory(self));
+    note_memory(self, fm_exact_memory(self));
     *engine = (fm_engine *)self;
     return FM_OK;
 }
@@ -351,7 +352,7 @@ void fm_exact_note_seen(fm_exact *self)
     const uint64_t peak = fm_seen_set_memory_peak(self->seen);
     if (peak == self->seen_peak) return;
     self->seen_peak = peak;
-    fm_exact_note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + peak);
+    note_memory(self, fm_exact_memory(self) - fm_seen_set_memory(self->seen) + peak);
 }
 
 /* Before the first block is dropped: all were met, and are held. */
@@ -388,13 +389,13 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error)
     uint64_t bytes = fm_exact_memory(self) - fm_recency_window_memory(&self->window);
     uint64_t grown = fm_recency_window_memory_for(kept), now = fm_recency_window_memory(&self->window);
     bytes += grown > now ? grown : now;
-    fm_status status = fm_exact_check_limit(self, bytes, error);
+    fm_status status = check_limit(self, bytes, error);
     if (status == FM_OK) status = fm_recency_window_reserve(&self->window, kept, error);
     if (status != FM_OK) {
         self->window_full = true;
         return status;
     }
-    fm_exact_note_memory(self, bytes);
+    note_memory(self, bytes);
     if (kept < live) {
         bounding bounded = {.self = self, .dropped = live - kept};
         remember_all(self);

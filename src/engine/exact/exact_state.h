@@ -60,8 +60,6 @@ typedef struct fm_outlet {
 } fm_outlet;
 
 uint64_t fm_exact_memory(const fm_exact *self);
-void fm_exact_note_memory(fm_exact *self, uint64_t bytes); /* for the peak */
-fm_status fm_exact_check_limit(const fm_exact *self, uint64_t bytes, fm_error *error);
 /* Room in the table for `more` blocks. */
 fm_status fm_exact_make_room(fm_exact *self, uint64_t more, fm_error *error);
 
@@ -105,15 +103,9 @@ void fm_exact_put_ranges(const fm_exact_kernels *kernels, uint64_t bound, const 
 /* What follows from a part alone: close and apart references. */
 void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out);
 
-/* Whether a part can go through without a stop: the table and the window have room for all of it. */
-bool fm_exact_part_fits(fm_exact *self);
 /* Counts what follows from a part alone and finds its first references, with the positions that their blocks
  * get; touches neither table nor window. False where its blocks crowd a few slots: then nothing was done. */
 bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out);
-/* Counts the first references that stand in self->part, in a window and a table with room for them. */
-void fm_exact_run_firsts(fm_exact *self, fm_outlet out);
-/* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
-bool fm_exact_run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out);
 
 /* Engine's digest and count_residue (exact_count.c). */
 fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t number,

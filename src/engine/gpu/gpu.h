@@ -165,7 +165,6 @@ typedef struct fm_gpu_spill {
 } fm_gpu_spill;
 
 void fm_gpu_spill_clear(fm_gpu_spill *spill);
-uint64_t fm_gpu_spill_blocks(const fm_gpu_spill *spill);
 uint64_t fm_gpu_spill_memory(const fm_gpu_spill *spill);
 /* The oldest blocks of the card's stack become the newest chunk; `keep` stay. */
 fm_status fm_gpu_spill_add(fm_gpu_spill *spill, fm_gpu_batches *batches, size_t stack, size_t keep,

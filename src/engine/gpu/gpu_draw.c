@@ -2,11 +2,11 @@
 /*
  * gpu_draw.c - threads that fetch references for themselves and fill pieces with them; and these pieces.
  *
- * Stretches of the trace are numbered in its order; number n has piece n % LENT, and its references
+ * Ranges of the trace are numbered in its order; number n has piece n % LENT, and its references
  * are written there by whoever claimed it, as they come out of the decoder and are still in its cache. How
  * many there are is known only then, so where they belong on the card is known when all before are there:
  * whoever finds the next piece filled sends it, and those behind it that are filled too, while the others go
- * on filling. A stretch is shorter than a piece, so that accesses to several blocks seldom have more; what
+ * on filling. A range is shorter than a piece, so that accesses to several blocks seldom have more; what
  * does not fit waits in memory of its own.
  */
 #include "base/crew.h"
@@ -21,7 +21,7 @@ enum { LENT = FM_GPU_PIECES - 4 }; /* pieces that are filled here */
 enum { FILL, PLACE };              /* kinds of jobs */
 
 typedef struct drawn_piece {
-    fm_stretch stretch;
+    fm_trace_range range;
     size_t count;   /* references in it */
     uint64_t *rest; /* what comes after them; NULL: nothing */
     size_t rest_count, rest_room;
@@ -33,7 +33,7 @@ typedef struct draw_state {
     fm_crew *crew;
     /* Under the crew's lock: */
     bool begun;               /* there is a crew */
-    uint64_t claimed, placed; /* stretches */
+    uint64_t claimed, placed; /* ranges */
     bool dry;                 /* all are claimed */
     bool placing;             /* somebody is */
     uint64_t repeats;
@@ -76,7 +76,7 @@ static fm_status piece_fill(draw_state *self, unsigned number, unsigned worker, 
     while (status == FM_OK) {
         fm_references fetched;
         uint64_t left_out;
-        status = supply->fetch(supply->context, worker, &piece->stretch, &fetched, &left_out, error);
+        status = supply->fetch(supply->context, worker, &piece->range, &fetched, &left_out, error);
         if (status != FM_OK || fetched.count == 0) break;
         const uint64_t *const blocks = fetched.blocks;
         const size_t count = fetched.count;
@@ -137,7 +137,7 @@ static fm_status place_filled(draw_state *self, fm_error *error)
 
 /* ---- the crew's side ---- */
 
-static bool drawing_claim(void *context, fm_job *job)
+static bool drawing_claim(void *context, fm_crew_job *job)
 {
     draw_state *self = context;
     const fm_block_supply *supply = self->drawing->supply;
@@ -151,12 +151,12 @@ static bool drawing_claim(void *context, fm_job *job)
     const size_t size = self->drawing->pieces->size, wanted = size - size / 4;
     job->kind = FILL;
     job->task = (size_t)(self->claimed % LENT);
-    self->dry = !supply->claim(supply->context, wanted, &self->pieces[job->task].stretch);
+    self->dry = !supply->claim(supply->context, wanted, &self->pieces[job->task].range);
     if (!self->dry) self->claimed++;
     return !self->dry;
 }
 
-static void drawing_run(void *context, fm_job job, unsigned worker)
+static void drawing_run(void *context, fm_crew_job job, unsigned worker)
 {
     draw_state *self = context;
     fm_error error;
@@ -171,7 +171,7 @@ static void drawing_run(void *context, fm_job job, unsigned worker)
     fm_crew_unlock(self->crew);
 }
 
-static void drawing_complete(void *context, fm_job job)
+static void drawing_complete(void *context, fm_crew_job job)
 {
     draw_state *self = context;
     if (job.kind == PLACE)

@@ -49,7 +49,7 @@ void fm_gpu_spill_clear(fm_gpu_spill *spill)
     *spill = (fm_gpu_spill){.times = spill->times};
 }
 
-uint64_t fm_gpu_spill_blocks(const fm_gpu_spill *spill)
+static uint64_t spill_blocks(const fm_gpu_spill *spill)
 {
     uint64_t blocks = 0;
     for (size_t i = 0; i < spill->count; i++) blocks += spill->chunks[i].count;
@@ -58,7 +58,7 @@ uint64_t fm_gpu_spill_blocks(const fm_gpu_spill *spill)
 
 uint64_t fm_gpu_spill_memory(const fm_gpu_spill *spill)
 {
-    return fm_gpu_spill_blocks(spill) * (spill->times ? 2 : 1) * sizeof(uint64_t) +
+    return spill_blocks(spill) * (spill->times ? 2 : 1) * sizeof(uint64_t) +
            spill->room * sizeof *spill->chunks;
 }
 

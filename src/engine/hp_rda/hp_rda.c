@@ -25,14 +25,14 @@
  * A hash table by open addressing, at most half full.
  */
 
-void fm_hp_rda_carry_clear(fm_hp_rda_carry *carry)
+static void carry_clear(fm_hp_rda_carry *carry)
 {
     fm_pages_free(carry->entries, carry->room * sizeof *carry->entries);
     carry->entries = NULL;
     carry->room = carry->count = 0;
 }
 
-uint64_t fm_hp_rda_carry_memory(const fm_hp_rda_carry *carry)
+static uint64_t carry_memory(const fm_hp_rda_carry *carry)
 {
     return carry->room * sizeof *carry->entries;
 }
@@ -62,7 +62,11 @@ static fm_status carry_reserve(fm_hp_rda_carry *carry, size_t more, fm_error *er
     return FM_OK;
 }
 
-fm_status fm_hp_rda_carry_next(fm_hp_rda_carry *carry, const fm_hp_rda_use *uses, uint32_t count, bool adjust,
+/*
+ * The next trace: distances[i] becomes the distance between the last reference to uses[i].block in an earlier
+ * trace and the first one in this, or FM_COLD. On failure nothing has changed.
+ */
+static fm_status carry_next(fm_hp_rda_carry *carry, const fm_hp_rda_use *uses, uint32_t count, bool adjust,
                                uint64_t *distances, fm_error *error)
 {
     fm_status status = carry_reserve(carry, count, error);
@@ -123,7 +127,7 @@ typedef struct hp_rda_engine {
 
 static uint64_t hp_rda_held(const hp_rda_engine *self)
 {
-    return sizeof *self + self->room * sizeof *self->trace + fm_hp_rda_carry_memory(&self->carry);
+    return sizeof *self + self->room * sizeof *self->trace + carry_memory(&self->carry);
 }
 
 static fm_status check_limit(hp_rda_engine *self, uint64_t more, fm_error *error)
@@ -169,7 +173,7 @@ static fm_status open_worker(hp_rda_engine *self, fm_bins bins, fm_error *error)
 static fm_status count_crossing(hp_rda_engine *self, const fm_hp_rda_trace *result, uint64_t *distances,
                                 fm_tally *tally, fm_error *error)
 {
-    fm_status status = fm_hp_rda_carry_next(&self->carry, result->uses, result->distinct, self->shape.adjust,
+    fm_status status = carry_next(&self->carry, result->uses, result->distinct, self->shape.adjust,
                                             distances, error);
     return status == FM_OK ? fm_tally_add(tally, distances, result->distinct, error) : status;
 }
@@ -251,7 +255,7 @@ static void hp_rda_destroy(fm_engine *engine)
     fm_hp_rda_cpu_close(self->cpu);
     if (self->card) self->module->hp_rda_close(self->card);
     fm_pages_free(self->trace, self->room * sizeof *self->trace);
-    fm_hp_rda_carry_clear(&self->carry);
+    carry_clear(&self->carry);
     free(self);
 }
 

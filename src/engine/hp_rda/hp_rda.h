@@ -97,13 +97,4 @@ typedef struct fm_hp_rda_carry {
     uint64_t sum; /* distinct blocks of all traces so far, added up */
 } fm_hp_rda_carry;
 
-void fm_hp_rda_carry_clear(fm_hp_rda_carry *carry);
-uint64_t fm_hp_rda_carry_memory(const fm_hp_rda_carry *carry);
-/*
- * The next trace: distances[i] becomes the distance between the last reference to uses[i].block in an earlier
- * trace and the first one in this, or FM_COLD. On failure nothing has changed.
- */
-fm_status fm_hp_rda_carry_next(fm_hp_rda_carry *carry, const fm_hp_rda_use *uses, uint32_t count, bool adjust,
-                               uint64_t *distances, fm_error *error);
-
 #endif

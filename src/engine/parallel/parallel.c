@@ -10,7 +10,7 @@
  * by the next call, and by all after it.
  *
  * With tags, only references that threads fetch are counted by all of them; those that are handed in, by one.
- * What is handed in then is digested by other threads first (analyzer_digest.c), which takes one to count.
+ * What is handed in then is digested by other threads first (analyzer_prepare.c), which takes one to count.
  *
  * References that are handed in are copied into pieces. Where there are many at once, or where threads can
  * fetch them (draw), pieces are drawn instead (parallel_draw.c).
@@ -471,14 +471,14 @@ static fm_status parallel_count(fm_engine *engine, const fm_references *referenc
 static fm_status draw_alone(fm_parallel *self, const fm_block_supply *supply,
                             const fm_engine_results *results, fm_error *error)
 {
-    fm_stretch stretch;
+    fm_trace_range range;
     fm_status status = FM_OK;
-    while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &stretch)) {
+    while (status == FM_OK && supply->claim(supply->context, fm_parallel_drawn_most, &range)) {
         fm_references fetched = {.count = 1};
         while (status == FM_OK && fetched.count > 0) {
             uint64_t repeats;
             size_t done;
-            status = supply->fetch(supply->context, 0, &stretch, &fetched, &repeats, error);
+            status = supply->fetch(supply->context, 0, &range, &fetched, &repeats, error);
             if (status != FM_OK || fetched.count == 0) break;
             status = fm_engine_exact.count((fm_engine *)self->alone, &fetched, results, &done, error);
             if (status == FM_OK) fm_tally_add_many(results->distances, 0, repeats);

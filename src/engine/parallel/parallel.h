@@ -229,7 +229,7 @@ typedef struct fm_piece {
     /* Drawn: fetched by the thread that has the piece. */
     bool drawn, by_parts;
     bool drops; /* its engine drops blocks beyond the bound */
-    fm_stretch stretch;
+    fm_trace_range range;
     uint64_t wanted, fetched;            /* references */
     fm_piece_growth_point quarter, half; /* when so much of it, at most, had been fetched */
     uint64_t expected;                   /* blocks, about */

@@ -216,7 +216,7 @@ static fm_status draw_fetch(const fm_parallel *self, fm_piece *piece, unsigned n
 {
     const fm_block_supply *supply = self->supply;
     uint64_t repeats = 0;
-    fm_status status = supply->fetch(supply->context, number, &piece->stretch, references, &repeats, error);
+    fm_status status = supply->fetch(supply->context, number, &piece->range, references, &repeats, error);
     if (status != FM_OK) return status;
     fm_tally_add_many(&self->workers[number].tally, 0, repeats);
     piece->fetched += references->count + repeats;
@@ -330,7 +330,7 @@ bool fm_parallel_claim_drawn(fm_parallel *self)
         fm_piece_move_arrays(self, piece, &self->spare[--self->spare_count]);
     const bool parts = self->by_parts > 0;
     const uint64_t wanted = parts ? fm_parallel_drawn_least : size_of_next(self);
-    if (!self->supply->claim(self->supply->context, wanted, &piece->stretch)) {
+    if (!self->supply->claim(self->supply->context, wanted, &piece->range)) {
         self->dry = true;
         fm_crew_call(self->crew); /* the one who feeds waits for it */
         return false;
@@ -426,28 +426,28 @@ typedef struct array_supply {
     size_t count, claimed;
 } array_supply;
 
-static bool claim_of_array(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool claim_of_array(void *context, uint64_t wanted, fm_trace_range *range)
 {
     array_supply *array = context;
     const size_t left = array->count - array->claimed;
     if (left == 0) return false;
-    *stretch = (fm_stretch){.at = array->claimed, .left = left < wanted ? left : wanted};
-    array->claimed += (size_t)stretch->left;
+    *range = (fm_trace_range){.at = array->claimed, .left = left < wanted ? left : wanted};
+    array->claimed += (size_t)range->left;
     return true;
 }
 
-static fm_status fetch_of_array(void *context, unsigned worker, fm_stretch *stretch,
+static fm_status fetch_of_array(void *context, unsigned worker, fm_trace_range *range,
                                 fm_references *references, uint64_t *repeats, fm_error *error)
 {
     const array_supply *array = context;
     const uint64_t portion = fm_parallel_drawn_least / 2 + 1; /* so that it is seen how a piece goes on */
     (void)worker;
     (void)error;
-    *references = (fm_references){.count = (size_t)(stretch->left < portion ? stretch->left : portion),
-                                  .blocks = array->blocks + stretch->at};
+    *references = (fm_references){.count = (size_t)(range->left < portion ? range->left : portion),
+                                  .blocks = array->blocks + range->at};
     *repeats = 0;
-    stretch->at += references->count;
-    stretch->left -= references->count;
+    range->at += references->count;
+    range->left -= references->count;
     return FM_OK;
 }
 

@@ -321,13 +321,13 @@ static bool begin_phase(fm_parallel *self)
 }
 
 /* The one that was counted last. */
-static bool claim_piece(const fm_parallel *self, fm_job *job)
+static bool claim_piece(const fm_parallel *self, fm_crew_job *job)
 {
-    *job = (fm_job){.kind = PIECE, .task = (size_t)((self->claimed - 1) % self->piece_count)};
+    *job = (fm_crew_job){.kind = PIECE, .task = (size_t)((self->claimed - 1) % self->piece_count)};
     return true;
 }
 
-static bool plan_claim(void *context, fm_job *job)
+static bool plan_claim(void *context, fm_crew_job *job)
 {
     fm_parallel *self = context;
     while (begin_phase(self)) plan_advance(self);
@@ -336,7 +336,7 @@ static bool plan_claim(void *context, fm_job *job)
     for (uint64_t number = self->ended; number < self->begun; number++) {
         fm_parallel_phase *phase = phase_of(self, number);
         if (phase->tasks_begun == phase->tasks) continue;
-        *job = (fm_job){.kind = (unsigned)(number % 2), .task = phase->tasks_begun++};
+        *job = (fm_crew_job){.kind = (unsigned)(number % 2), .task = phase->tasks_begun++};
         return true;
     }
     const bool dry = self->dry;
@@ -347,7 +347,7 @@ static bool plan_claim(void *context, fm_job *job)
     return claim_piece(self, job);
 }
 
-static void plan_run(void *context, fm_job job, unsigned worker)
+static void plan_run(void *context, fm_crew_job job, unsigned worker)
 {
     fm_parallel *self = context;
     if (job.kind == PIECE) {
@@ -362,7 +362,7 @@ static void plan_run(void *context, fm_job job, unsigned worker)
     fm_phase_steps[phase->step - 1].run(self, phase, job.task, &self->workers[worker]);
 }
 
-static void plan_complete(void *context, fm_job job)
+static void plan_complete(void *context, fm_crew_job job)
 {
     fm_parallel *self = context;
     if (job.kind == PIECE) {

@@ -7,6 +7,75 @@
 
 #include <string.h>
 
+/* ==== recency bits ==== */
+
+static size_t word_bytes(uint64_t size)
+{
+    return (size_t)(size / 64 * sizeof(uint64_t));
+}
+
+/* Bytes for so many positions, a multiple of 64. */
+static uint64_t recency_bits_memory(uint64_t size)
+{
+    return word_bytes(size) + (size / 64 + 1) * sizeof(uint32_t);
+}
+
+bool fm_recency_bits_grow(fm_recency_bits *bits, uint32_t size)
+{
+    const size_t old = (size_t)recency_bits_memory(bits->size),
+                 bytes = (size_t)recency_bits_memory(size);
+    uint64_t *words = bits->words ? fm_pages_resize(bits->words, old, bytes) : fm_pages_allocate(bytes);
+    if (!words) return false;
+    bits->words = words;
+    bits->sums = (uint32_t *)(words + size / 64);
+    bits->size = size;
+    return true;
+}
+
+void fm_recency_bits_clear(fm_recency_bits *bits)
+{
+    fm_pages_free(bits->words, (size_t)recency_bits_memory(bits->size));
+    memset(bits, 0, sizeof *bits);
+}
+
+void fm_recency_bits_start_ranks(fm_recency_bits *bits)
+{
+    uint32_t sum = 0;
+    for (uint32_t word = 0; word < bits->size / 64; word++) {
+        bits->sums[word] = sum;
+        sum += (uint32_t)__builtin_popcountll(bits->words[word]);
+    }
+}
+
+uint32_t fm_recency_bits_rank(const fm_recency_bits *bits, uint32_t position)
+{
+    const uint64_t below = (UINT64_C(1) << (position % 64)) - 1;
+    return bits->sums[position / 64] + (uint32_t)__builtin_popcountll(bits->words[position / 64] & below);
+}
+
+void fm_recency_bits_restart(fm_recency_bits *bits, uint32_t live)
+{
+    const uint32_t words = bits->size / 64;
+    memset(bits->words, 0xFF, word_bytes(bits->size));
+    bits->sums[0] = 0;
+    for (uint32_t node = 1; node <= words; node++) bits->sums[node] = 64 * (node & -node);
+    bits->next = bits->live = live;
+}
+
+uint32_t fm_recency_bits_remove(fm_recency_bits *bits, uint32_t position)
+{
+    const uint32_t at = position / 64, words = bits->size / 64;
+    const uint64_t word = bits->words[at], bit = UINT64_C(1) << (position % 64);
+    uint32_t before = (uint32_t)__builtin_popcountll(word & (bit - 1));
+    bits->words[at] = word & ~bit;
+    for (uint32_t node = at; node > 0; node &= node - 1) before += bits->sums[node];
+    for (uint32_t node = at + 1; node <= words; node += node & -node) bits->sums[node]--;
+    bits->live--;
+    return bits->live - before;
+}
+
+/* ==== sample of blocks ==== */
+
 enum {
     FIRST_CAPACITY = 256,
     FIRST_BITS = 9,
@@ -31,7 +100,7 @@ static uint32_t positions_for(uint64_t capacity)
 
 static uint64_t bytes_with(const fm_block_sample *sample, uint64_t capacity, unsigned bits)
 {
-    return (capacity + 1) * node_bytes(sample) + fm_recency_bits_memory(positions_for(capacity)) +
+    return (capacity + 1) * node_bytes(sample) + recency_bits_memory(positions_for(capacity)) +
            (sizeof(uint32_t) << bits) + sample->count_bins * sizeof(double);
 }
 
@@ -298,72 +367,6 @@ void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t com
         heap_push(sample, made);
         if (sample->count > sample->most) sample_shrink(sample);
     }
-}
-
-/* ==== recency bits ==== */
-
-static size_t word_bytes(uint64_t size)
-{
-    return (size_t)(size / 64 * sizeof(uint64_t));
-}
-
-uint64_t fm_recency_bits_memory(uint64_t size)
-{
-    return word_bytes(size) + (size / 64 + 1) * sizeof(uint32_t);
-}
-
-bool fm_recency_bits_grow(fm_recency_bits *bits, uint32_t size)
-{
-    const size_t old = (size_t)fm_recency_bits_memory(bits->size),
-                 bytes = (size_t)fm_recency_bits_memory(size);
-    uint64_t *words = bits->words ? fm_pages_resize(bits->words, old, bytes) : fm_pages_allocate(bytes);
-    if (!words) return false;
-    bits->words = words;
-    bits->sums = (uint32_t *)(words + size / 64);
-    bits->size = size;
-    return true;
-}
-
-void fm_recency_bits_clear(fm_recency_bits *bits)
-{
-    fm_pages_free(bits->words, (size_t)fm_recency_bits_memory(bits->size));
-    memset(bits, 0, sizeof *bits);
-}
-
-void fm_recency_bits_start_ranks(fm_recency_bits *bits)
-{
-    uint32_t sum = 0;
-    for (uint32_t word = 0; word < bits->size / 64; word++) {
-        bits->sums[word] = sum;
-        sum += (uint32_t)__builtin_popcountll(bits->words[word]);
-    }
-}
-
-uint32_t fm_recency_bits_rank(const fm_recency_bits *bits, uint32_t position)
-{
-    const uint64_t below = (UINT64_C(1) << (position % 64)) - 1;
-    return bits->sums[position / 64] + (uint32_t)__builtin_popcountll(bits->words[position / 64] & below);
-}
-
-void fm_recency_bits_restart(fm_recency_bits *bits, uint32_t live)
-{
-    const uint32_t words = bits->size / 64;
-    memset(bits->words, 0xFF, word_bytes(bits->size));
-    bits->sums[0] = 0;
-    for (uint32_t node = 1; node <= words; node++) bits->sums[node] = 64 * (node & -node);
-    bits->next = bits->live = live;
-}
-
-uint32_t fm_recency_bits_remove(fm_recency_bits *bits, uint32_t position)
-{
-    const uint32_t at = position / 64, words = bits->size / 64;
-    const uint64_t word = bits->words[at], bit = UINT64_C(1) << (position % 64);
-    uint32_t before = (uint32_t)__builtin_popcountll(word & (bit - 1));
-    bits->words[at] = word & ~bit;
-    for (uint32_t node = at; node > 0; node &= node - 1) before += bits->sums[node];
-    for (uint32_t node = at + 1; node <= words; node += node & -node) bits->sums[node]--;
-    bits->live--;
-    return bits->live - before;
 }
 
 /* ==== part in samples ==== */

@@ -42,8 +42,6 @@ typedef struct fm_recency_bits {
     uint32_t live; /* bits set below `next` */
 } fm_recency_bits;
 
-/* Bytes for so many positions, a multiple of 64. */
-uint64_t fm_recency_bits_memory(uint64_t size);
 /* All zeroes has no positions. Forgets them all: restart before anything else. False where memory is short:
  * then nothing has changed. */
 bool fm_recency_bits_grow(fm_recency_bits *bits, uint32_t size);
@@ -220,10 +218,6 @@ void fm_exact_below_clear(fm_exact_below *below); /* safe on an empty one */
 /* At most FM_PART references; as fm_engine_ops.count. */
 fm_status fm_exact_below_count(fm_exact_below *below, const uint64_t *blocks, size_t count, fm_tally *tally,
                                size_t *done, fm_error *error);
-
-/* Of the references counted last, *count blocks among which all are that were touched for the first time;
- * blocks: those references themselves. */
-const uint64_t *fm_exact_below_fresh(const fm_exact_below *below, const uint64_t *blocks, size_t *count);
 
 /* As in fm_engine_ops. */
 bool fm_exact_below_cold_known(const fm_exact_below *below);

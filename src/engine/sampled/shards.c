@@ -114,7 +114,9 @@ fm_status fm_exact_below_count(fm_exact_below *below, const uint64_t *blocks, si
     return FM_OK;
 }
 
-const uint64_t *fm_exact_below_fresh(const fm_exact_below *below, const uint64_t *blocks, size_t *count)
+/* Of the references counted last, *count blocks among which all are that were touched for the first time;
+ * blocks: those references themselves. */
+static const uint64_t *exact_below_fresh(const fm_exact_below *below, const uint64_t *blocks, size_t *count)
 {
     if (!below->small) return blocks;
     *count = below->small->fresh_count;
@@ -199,7 +201,7 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 /* Blocks that the exact part holds are not new to the sketch either. */
 static void sketch_part(fm_engine *self, const uint64_t *blocks, size_t count)
 {
-    const uint64_t *const fresh = fm_exact_below_fresh(&self->near, blocks, &count);
+    const uint64_t *const fresh = exact_below_fresh(&self->near, blocks, &count);
     enum { SOME = 512 };
     uint64_t common[SOME];
     for (size_t first = 0; first < count; first += SOME) {

@@ -3,8 +3,8 @@
  * transform.h - what the files share that change the loops of a region: interchange, tile, fuse, distribute,
  * pad (fm_region_transform of fathom/static.h).
  *
- * A change never adds, drops or copies an execution of a statement; it only says when each is. Whether it may
- * be at another time is not looked at here: dependence.h.
+ * A change never adds, drops or copies an execution of a statement; it only says when each is. Whether it
+ * may be at another time is not looked at here: dependence.c.
  */
 #ifndef FATHOM_STATIC_TRANSFORM_H
 #define FATHOM_STATIC_TRANSFORM_H
@@ -69,19 +69,28 @@ bool fm_change_variable(fm_changer *self, const char *name, uint32_t *variable);
 bool fm_change_replace(fm_changer *self, fm_region_node *nodes, uint32_t variable, const fm_expr *by);
 const char *fm_change_name(const fm_changer *self, const fm_region_node *loop);
 
-/*
- * The loops that a step names: INTERCHANGE and TILE from outside to inside, each the only thing in the one
- * before (*count of them; of INTERCHANGE with those between); FUSE and DISTRIBUTE the loop. FM_E_ARGUMENT: no
- * such loop, or several; FM_E_UNSUPPORTED: it is not as the step needs it.
- */
-fm_status fm_change_find(fm_changer *self, const fm_change_step *step, fm_region_node *loops[FM_MOST_LOOPS],
-                         unsigned *count);
-
-/* transform_nest.c, transform_body.c: loops are those of fm_change_find. */
+/* transform_nest.c: loops are those of change_find. */
 fm_status fm_change_interchange(fm_changer *self, fm_region_node **loops, unsigned count);
 fm_status fm_change_tile(fm_changer *self, fm_region_node **loops, unsigned count, const int64_t *sizes);
 fm_status fm_change_fuse(fm_changer *self, fm_region_node *loop);
 fm_status fm_change_distribute(fm_changer *self, fm_region_node *loop);
 fm_status fm_change_pad(fm_changer *self, const char *array, int64_t elements);
+
+/* ---- bounds ---- */
+
+/*
+ * Bounds of loops when loops change places: between which values a bound is, what it says of another
+ * variable, and loops within narrower bounds. NULL: no memory, unless another reason is named.
+ */
+
+/* The smallest and the largest value that a loop's variable may have. */
+static inline const fm_expr *fm_loop_low(const fm_region_node *loop)
+{
+    return loop->step > 0 ? loop->first : loop->last;
+}
+static inline const fm_expr *fm_loop_high(const fm_region_node *loop)
+{
+    return loop->step > 0 ? loop->last : loop->first;
+}
 
 #endif

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* count_exact.c - see count_exact.h. */
-#include "static/counter/count_exact.h"
+/* count_exact.c - the steps of the exact count (counter.h), one after the other. */
+#include "static/counter/counter.h"
+
+#include "static/counter/counter_touches.h"
+#include "static/counter/counter_values.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/counter/counter_classes.h"
-#include "static/counter/counter_values.h"
-#include "static/counter/isl_between.h"
-#include "static/counter/isl_previous.h"
-#include "static/counter/isl_touches.h"
 
 #include <isl/set.h>
 #include <isl/space.h>
@@ -163,11 +161,6 @@ void fm_distance_pieces_destroy(fm_distance_pieces *formulas)
     for (size_t i = 0; i < formulas->use_count; i++) fm_narrowing_clear(&formulas->uses[i].variables);
     free(formulas->uses);
     free(formulas);
-}
-
-size_t fm_distance_pieces_number(const fm_distance_pieces *formulas)
-{
-    return formulas->pieces.count;
 }
 
 typedef struct adding {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counted.c - see counted.h. */
-#include "static/counter/counted.h"
+/* counted.c - what was counted of a region (counter.h), as a list of distances and as a profile. */
+#include "static/counter/counter.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -8,9 +8,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- cells ---- */
+
+bool fm_cells_create(fm_value_cells *cells, const fm_grouping *grouping, uint64_t size)
+{
+    if (!size) size = 1;
+    const size_t bins = fm_bins_index(grouping->bins, size - 1) + 1;
+    size_t edge = 0;
+    *cells = (fm_value_cells){.bins = grouping->bins};
+    cells->borders = fm_calloc(bins + grouping->edge_count + 1, sizeof *cells->borders);
+    cells->first = fm_calloc(bins, sizeof *cells->first);
+    if (!cells->borders || !cells->first) {
+        fm_cells_destroy(cells);
+        return false;
+    }
+    for (size_t i = 0; i < bins; i++) {
+        uint64_t low, high;
+        fm_bins_range(grouping->bins, i, &low, &high);
+        cells->first[i] = cells->count;
+        cells->borders[cells->count++] = low;
+        for (; edge < grouping->edge_count && grouping->edges[edge] <= high; edge++)
+            if (grouping->edges[edge] > cells->borders[cells->count - 1] && grouping->edges[edge] < size)
+                cells->borders[cells->count++] = grouping->edges[edge];
+    }
+    cells->borders[cells->count] = size;
+    return true;
+}
+
+void fm_cells_destroy(fm_value_cells *cells)
+{
+    free(cells->borders);
+    free(cells->first);
+    memset(cells, 0, sizeof *cells);
+}
+
+/* ---- what was counted ---- */
+
 enum { FIRST_SLOTS = 256 };
 
-static size_t mixed(uint32_t use, uint32_t reuse, uint64_t distance)
+static size_t mixed_pair(uint32_t use, uint32_t reuse, uint64_t distance)
 {
     uint64_t key = (distance + 1) * 0x9E3779B97F4A7C15u ^ ((uint64_t)use << 32 | reuse) * 0xC2B2AE3D27D4EB4Fu;
     key ^= key >> 32;
@@ -21,14 +57,14 @@ static size_t mixed(uint32_t use, uint32_t reuse, uint64_t distance)
 static fm_counted_pair *slot_of(fm_counted_pair *slots, size_t slot_count, uint32_t use, uint32_t reuse,
                                 uint64_t distance)
 {
-    size_t at = mixed(use, reuse, distance) & (slot_count - 1);
+    size_t at = mixed_pair(use, reuse, distance) & (slot_count - 1);
     while (slots[at].count &&
            (slots[at].distance != distance || slots[at].use != use || slots[at].reuse != reuse))
         at = (at + 1) & (slot_count - 1);
     return &slots[at];
 }
 
-static fm_status grow(fm_static_counted *counted, fm_error *error)
+static fm_status grow_slots(fm_static_counted *counted, fm_error *error)
 {
     size_t wanted = counted->slot_count ? counted->slot_count * 2 : FIRST_SLOTS;
     fm_counted_pair *slots = fm_calloc(wanted, sizeof *slots);
@@ -49,7 +85,7 @@ fm_status fm_static_counted_add(fm_static_counted *counted, uint32_t use, uint32
     if (count == 0) return FM_OK;
     if (use == FM_FIRST_TOUCH) distance = 0;
     if (counted->pair_count >= counted->slot_count / 2) {
-        fm_status status = grow(counted, error);
+        fm_status status = grow_slots(counted, error);
         if (status != FM_OK) return status;
     }
     if (__builtin_add_overflow(counted->points, count, &counted->points))
@@ -111,4 +147,80 @@ void fm_static_counted_clear(fm_static_counted *counted)
     free(counted->pairs);
     free(counted->slots);
     memset(counted, 0, sizeof *counted);
+}
+
+/* ---- as a profile ---- */
+
+/* Distances ascend, and so do bins: those that fall into one follow each other. */
+static fm_status fill_bins(const fm_static_counted *counted, fm_bins bins, fm_histogram *histogram,
+                           fm_error *error)
+{
+    histogram->bins = fm_calloc(counted->distance_count + 1, sizeof *histogram->bins);
+    if (!histogram->bins)
+        return fm_fail_memory(error, (counted->distance_count + 1) * sizeof *histogram->bins, "a histogram");
+    for (size_t i = 0; i < counted->distance_count; i++) {
+        uint64_t distance = counted->distances[i].distance;
+        fm_bin *last = histogram->count ? &histogram->bins[histogram->count - 1] : NULL;
+        if (!last || distance > last->hi) {
+            last = &histogram->bins[histogram->count++];
+            fm_bins_range(bins, fm_bins_index(bins, distance), &last->lo, &last->hi);
+        }
+        last->count += counted->distances[i].count; /* all together are counted->points */
+    }
+    return FM_OK;
+}
+
+fm_status fm_counted_profile(const fm_static_counted *counted, uint64_t granularity, fm_bins bins,
+                             fm_profile **profile, fm_error *error)
+{
+    fm_profile *made = NULL;
+    *profile = NULL;
+    fm_status status = fm_profile_create(&made, error);
+    if (status != FM_OK) return status;
+    made->granularity = granularity;
+    made->bins = bins;
+    made->references = counted->points;
+    made->cold = made->distinct = counted->cold;
+    made->cold_known = true;
+    free(made->engine);
+    made->engine = strdup("static");
+    status = made->engine ? fill_bins(counted, bins, &made->distances, error)
+                          : fm_fail_memory(error, 8, "the name of an engine");
+    if (status != FM_OK)
+        fm_profile_destroy(made);
+    else
+        *profile = made;
+    return status;
+}
+
+static uint32_t range_of(uint64_t distance, const uint64_t *edges, size_t edge_count)
+{
+    size_t low = 0, high = edge_count; /* the last edge that is not larger is in [low, high) */
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(edges[middle] <= distance ? &low : &high) = middle;
+    }
+    return (uint32_t)low;
+}
+
+fm_status fm_counted_pairs(const fm_static_counted *counted, const uint64_t *edges, size_t edge_count,
+                           fm_raw_pair **pairs, size_t *pair_count, fm_error *error)
+{
+    *pair_count = 0;
+    *pairs = fm_calloc(counted->pair_count + 1, sizeof **pairs);
+    if (!*pairs) return fm_fail_memory(error, (counted->pair_count + 1) * sizeof **pairs, "pairs");
+    for (size_t i = 0; i < counted->pair_count; i++) {
+        const fm_counted_pair *from = &counted->pairs[i];
+        bool first = from->use == FM_FIRST_TOUCH;
+        fm_raw_pair one = {.use = first ? 0 : from->use + 1,
+                           .reuse = from->reuse + 1,
+                           .range = first ? FM_RANGE_COLD : range_of(from->distance, edges, edge_count),
+                           .count = from->count};
+        fm_raw_pair *last = *pair_count ? &(*pairs)[*pair_count - 1] : NULL;
+        if (last && last->use == one.use && last->reuse == one.reuse && last->range == one.range)
+            last->count += one.count;
+        else
+            (*pairs)[(*pair_count)++] = one;
+    }
+    return FM_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter.c - see counter.h. Counted variables go one by one:
+ * counter.c - Counted variables go one by one:
  *
  * 1. equalities: a variable with factor 1 is replaced; where none has, a new one makes factors smaller until
  * one has (Pugh's omega test); a common divisor of all factors asks for a remainder of kept variables;
@@ -9,10 +9,11 @@
  * are divided and rounded, by quotients;
  * 3. when there is none: a variable is split into its remainders, first one of which others are quotients.
  */
-#include "static/counter/counter.h"
+#include "static/counter/counter_system.h"
+
+#include "static/region/region.h"
 
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ bool fm_pieces_add(fm_isl_work *work, fm_pieces *pieces, fm_system *domain, fm_p
     return done;
 }
 
-static int64_t magnitude(int64_t number)
+static int64_t magnitude_of(int64_t number)
 {
     return number < 0 ? -number : number;
 }
@@ -135,7 +136,7 @@ static bool make_factors_smaller(fm_isl_work *work, fm_system *system, fm_poly *
                                  unsigned variable)
 {
     unsigned columns = fm_system_columns(system);
-    int64_t by = magnitude(system->equalities.lines[index].at[variable]) + 1;
+    int64_t by = magnitude_of(system->equalities.lines[index].at[variable]) + 1;
     if (!fm_system_insert_column(work, system, columns)) return false;
     system->counted++;
     fm_line *line = fm_lines_add(work, &system->equalities);
@@ -162,10 +163,10 @@ static bool use_equality(fm_isl_work *work, fm_system *system, fm_poly *poly, bo
         unsigned columns = fm_system_columns(system), best = columns;
         const fm_line *line = &system->equalities.lines[i];
         for (unsigned j = system->kept + system->extra; j < columns; j++)
-            if (line->at[j] && (best == columns || magnitude(line->at[j]) < magnitude(line->at[best])))
+            if (line->at[j] && (best == columns || magnitude_of(line->at[j]) < magnitude_of(line->at[best])))
                 best = j;
-        return magnitude(line->at[best]) == 1 ? replace_by_equality(work, system, poly, i, best)
-                                              : make_factors_smaller(work, system, poly, i, best);
+        return magnitude_of(line->at[best]) == 1 ? replace_by_equality(work, system, poly, i, best)
+                                                 : make_factors_smaller(work, system, poly, i, best);
     }
     return true;
 }
@@ -203,7 +204,7 @@ static bool choose_variable(fm_isl_work *work, const fm_system *system, unsigned
             const fm_line *line = &system->inequalities.lines[i];
             if (!line->at[v]) continue;
             *(line->at[v] > 0 ? &lower : &upper) += 1;
-            if (magnitude(line->at[v]) == 1) continue;
+            if (magnitude_of(line->at[v]) == 1) continue;
             if (has_other_counted(system, line, v))
                 fits = false;
             else
@@ -220,7 +221,7 @@ static bool choose_variable(fm_isl_work *work, const fm_system *system, unsigned
     return true;
 }
 
-static bool solve(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_pieces *pieces);
+static bool solve_system(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_pieces *pieces);
 
 /* variable = remainders * variable + 0, 1, … remainders - 1. */
 static bool split_by_remainder(fm_isl_work *work, const fm_system *system, const fm_poly *poly,
@@ -254,13 +255,13 @@ static bool split_by_remainder(fm_isl_work *work, const fm_system *system, const
             fm_poly_clear(&replaced);
             return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: numbers beyond 64 bits");
         }
-        done = solve(work, &part, &replaced, pieces);
+        done = solve_system(work, &part, &replaced, pieces);
     }
     return done;
 }
 
 /* Is the other line the first one turned around, with fewer than `by` values in between? */
-static bool encloses(const fm_line *line, const fm_line *other, int64_t by)
+static bool line_encloses(const fm_line *line, const fm_line *other, int64_t by)
 {
     int64_t sum;
     for (unsigned i = 0; i < FM_CONSTANT; i++)
@@ -289,10 +290,11 @@ static void find_dividend(const fm_system *system, unsigned *variable, int64_t *
     for (size_t i = 0; i < lines->count; i++)
         for (unsigned q = first; q < columns; q++) {
             const int64_t *at = lines->lines[i].at;
-            int64_t by = magnitude(at[q]);
+            int64_t by = magnitude_of(at[q]);
             size_t other = 0;
             if (by < 2) continue;
-            while (other < lines->count && !encloses(&lines->lines[i], &lines->lines[other], by)) other++;
+            while (other < lines->count && !line_encloses(&lines->lines[i], &lines->lines[other], by))
+                other++;
             if (dividends_of(&lines->lines[i], first, columns, by) > MOST_DIVIDENDS) continue;
             for (unsigned v = first; v < columns && other < lines->count; v++) {
                 int64_t times = by / fm_greatest_divisor(by, at[v]);
@@ -315,9 +317,9 @@ static bool split_some_variable(fm_isl_work *work, const fm_system *system, cons
     for (size_t i = 0; i < system->inequalities.count; i++) {
         const int64_t *at = system->inequalities.lines[i].at;
         for (unsigned v = first; v < columns; v++)
-            for (unsigned other = first; other < columns && magnitude(at[v]) > 1; other++) {
+            for (unsigned other = first; other < columns && magnitude_of(at[v]) > 1; other++) {
                 if (other == v || !at[other]) continue;
-                int64_t remainders = magnitude(at[v]) / fm_greatest_divisor(at[v], at[other]);
+                int64_t remainders = magnitude_of(at[v]) / fm_greatest_divisor(at[v], at[other]);
                 if (remainders > 1 && (best == columns || remainders < least)) {
                     best = other;
                     least = remainders;
@@ -334,7 +336,7 @@ static bool round_bounds(fm_isl_work *work, fm_system *system, fm_poly *poly, un
 {
     for (size_t i = 0; i < system->inequalities.count; i++) {
         fm_line quotient;
-        int64_t by = magnitude(system->inequalities.lines[i].at[*variable]);
+        int64_t by = magnitude_of(system->inequalities.lines[i].at[*variable]);
         if (by <= 1) continue;
         unsigned extra = system->extra;
         if (!divide_line(work, system, poly, &system->inequalities, i, by, &quotient)) return false;
@@ -396,7 +398,7 @@ static bool sum_case(fm_isl_work *work, const fm_system *system, const fm_poly *
     fm_poly_drop_variable(&sum, variable);
     fm_system_remove_column(&part, variable);
     part.counted--;
-    return solve(work, &part, &sum, pieces);
+    return solve_system(work, &part, &sum, pieces);
 }
 
 static bool sum_up(fm_isl_work *work, fm_system *system, fm_poly *poly, unsigned variable, fm_pieces *pieces)
@@ -412,7 +414,7 @@ static bool sum_up(fm_isl_work *work, fm_system *system, fm_poly *poly, unsigned
 }
 
 /* Takes system and poly. */
-static bool solve(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_pieces *pieces)
+static bool solve_system(fm_isl_work *work, fm_system *system, fm_poly *poly, fm_pieces *pieces)
 {
     bool done = false;
     for (;;) {
@@ -451,7 +453,7 @@ bool fm_count_system(fm_isl_work *work, fm_system *system, fm_pieces *pieces)
 {
     fm_poly one = {0};
     fm_poly_add_number(&one, 1);
-    return solve(work, system, &one, pieces);
+    return solve_system(work, system, &one, pieces);
 }
 
 typedef struct count_job {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_quick.c - see counter_quick.h. Equalities replace variables that have factor 1 in them. What is
- * left is narrowed down: each condition bounds each of its variables by what the others can be at most. Then
- * one variable after the other gets a value in the middle of what is left for it, and the others are narrowed
- * down again.
+ * counter_quick.c - Equalities replace variables that have factor 1 in them. What is left is narrowed down:
+ * each condition bounds each of its variables by what the others can be at most. Then one variable after the
+ * other gets a value in the middle of what is left for it, and the others are narrowed down again.
  *
  * No equality is hidden where, for each variable, there is another point that differs from the first one in
  * this variable and in later ones only: those differences are independent, and as many as there are
  * variables.
  */
-#include "static/counter/counter_quick.h"
+#include "static/counter/counter_system.h"
+
+#include "static/region/region.h"
 
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ typedef enum outcome { GOES_ON, IS_EMPTY, TOO_HARD } outcome;
 
 /* ---- the lines ---- */
 
-static bool add(quick_system *this, const fm_line *line, int64_t sign, bool equality)
+static bool add_line(quick_system *this, const fm_line *line, int64_t sign, bool equality)
 {
     if (this->line_count == MOST_LINES) return false;
     quick_line *added = &this->lines[this->line_count++];
@@ -67,12 +67,12 @@ static bool add_floor(quick_system *this, const fm_system *system, unsigned inde
 {
     fm_line line = system->floors[index].of;
     line.at[system->kept + index] = -system->floors[index].by;
-    if (!add(this, &line, 1, false) || !add(this, &line, -1, false)) return false;
+    if (!add_line(this, &line, 1, false) || !add_line(this, &line, -1, false)) return false;
     this->lines[this->line_count - 1].at[CONSTANT] += system->floors[index].by - 1;
     return true;
 }
 
-static bool load(quick_system *this, const fm_system *system, const fm_line *condition)
+static bool load_system(quick_system *this, const fm_system *system, const fm_line *condition)
 {
     this->columns = fm_system_columns(system);
     this->line_count = this->replaced_count = 0;
@@ -80,16 +80,16 @@ static bool load(quick_system *this, const fm_system *system, const fm_line *con
     if (this->columns > MOST_COLUMNS) return false;
     memset(this->is_replaced, 0, sizeof this->is_replaced);
     for (size_t i = 0; i < system->equalities.count; i++)
-        if (!add(this, &system->equalities.lines[i], 1, true)) return false;
+        if (!add_line(this, &system->equalities.lines[i], 1, true)) return false;
     for (size_t i = 0; i < system->inequalities.count; i++)
-        if (!add(this, &system->inequalities.lines[i], 1, false)) return false;
+        if (!add_line(this, &system->inequalities.lines[i], 1, false)) return false;
     for (unsigned i = 0; i < system->extra; i++)
         if (!add_floor(this, system, i)) return false;
-    return !condition || add(this, condition, 1, false);
+    return !condition || add_line(this, condition, 1, false);
 }
 
 /* Divides a line by what divides its factors. */
-static outcome normalize(const quick_system *this, quick_line *line)
+static outcome normalize_line(const quick_system *this, quick_line *line)
 {
     int64_t common = 0;
     for (unsigned i = 0; i < this->columns; i++) common = fm_greatest_divisor(common, line->at[i]);
@@ -106,8 +106,8 @@ static outcome normalize(const quick_system *this, quick_line *line)
 }
 
 /* The variable, with factor 1 or -1 in the equality, is replaced in the line. */
-static outcome replace(const quick_system *this, const quick_line *equality, unsigned variable,
-                       quick_line *line)
+static outcome replace_variable(const quick_system *this, const quick_line *equality, unsigned variable,
+                                quick_line *line)
 {
     int64_t times = line->at[variable] * equality->at[variable];
     if (!times) return GOES_ON;
@@ -117,7 +117,7 @@ static outcome replace(const quick_system *this, const quick_line *equality, uns
         if (number > LARGEST || number < -LARGEST) return TOO_HARD;
         line->at[column] = (int64_t)number;
     }
-    return normalize(this, line);
+    return normalize_line(this, line);
 }
 
 static outcome use_equality(quick_system *this, unsigned index)
@@ -128,7 +128,7 @@ static outcome use_equality(quick_system *this, unsigned index)
     if (!variable--) return GOES_ON;
     for (unsigned i = 0; i < this->line_count; i++) {
         if (i == index || this->lines[i].gone) continue;
-        outcome result = replace(this, equality, variable, &this->lines[i]);
+        outcome result = replace_variable(this, equality, variable, &this->lines[i]);
         if (result != GOES_ON) return result;
     }
     equality->gone = true;
@@ -141,7 +141,7 @@ static outcome use_equality(quick_system *this, unsigned index)
 static outcome use_equalities(quick_system *this)
 {
     for (unsigned i = 0; i < this->line_count; i++) {
-        outcome result = normalize(this, &this->lines[i]);
+        outcome result = normalize_line(this, &this->lines[i]);
         if (result != GOES_ON) return result;
     }
     for (unsigned before = this->columns + 1; before != this->replaced_count;) {
@@ -202,7 +202,7 @@ static bool narrow_by(const quick_line *line, int64_t sign, range *ranges, bool 
 }
 
 /* False: there are no points in these ranges. */
-static bool narrow(const quick_system *this, range *ranges)
+static bool narrow_ranges(const quick_system *this, range *ranges)
 {
     bool changed = true;
     for (unsigned round = 0; round < MOST_ROUNDS && changed; round++) {
@@ -254,7 +254,7 @@ static bool find_point(const quick_system *this, range *ranges, unsigned from, r
         for (unsigned i = 0; i < 3 && !found; i++) {
             if (i) memcpy(ranges, kept, this->columns * sizeof *ranges);
             ranges[v].low = ranges[v].high = tried[i];
-            found = narrow(this, ranges);
+            found = narrow_ranges(this, ranges);
         }
         if (!found) return false;
     }
@@ -262,7 +262,7 @@ static bool find_point(const quick_system *this, range *ranges, unsigned from, r
 }
 
 /* Do all conditions hold at a point of variables that are not replaced? */
-static bool holds(const quick_system *this, const range *ranges)
+static bool all_hold(const quick_system *this, const range *ranges)
 {
     for (unsigned i = 0; i < this->line_count; i++) {
         const quick_line *line = &this->lines[i];
@@ -276,7 +276,7 @@ static bool holds(const quick_system *this, const range *ranges)
 }
 
 /* Is there a point that agrees with the first one before this place of the order, and differs there? */
-static bool differs(const quick_system *this, unsigned place, const range *before, const range *first)
+static bool point_differs(const quick_system *this, unsigned place, const range *before, const range *first)
 {
     const unsigned v = this->order[place];
     const int64_t value = first[v].low;
@@ -285,7 +285,8 @@ static bool differs(const quick_system *this, unsigned place, const range *befor
         if (other < before[v].low || other > before[v].high) continue;
         memcpy(ranges, before, this->columns * sizeof *ranges);
         ranges[v].low = ranges[v].high = other;
-        if (narrow(this, ranges) && find_point(this, ranges, place + 1, NULL) && holds(this, ranges))
+        if (narrow_ranges(this, ranges) && find_point(this, ranges, place + 1, NULL) &&
+            all_hold(this, ranges))
             return true;
     }
     return false;
@@ -314,31 +315,31 @@ typedef struct quick_search {
     range ranges[MOST_COLUMNS], before[MOST_COLUMNS][MOST_COLUMNS];
 } quick_search;
 
-static fm_quick search(quick_search *all, const fm_system *system, const fm_line *condition, bool full,
-                       int64_t *point)
+static fm_quick search_point(quick_search *all, const fm_system *system, const fm_line *condition, bool full,
+                             int64_t *point)
 {
     quick_system *this = &all->system;
     range *ranges = all->ranges;
-    if (!load(this, system, condition)) return FM_QUICK_UNKNOWN;
+    if (!load_system(this, system, condition)) return FM_QUICK_UNKNOWN;
     outcome result = use_equalities(this);
     if (result != GOES_ON) return result == IS_EMPTY ? FM_QUICK_EMPTY : FM_QUICK_UNKNOWN;
     for (unsigned i = 0; i < this->columns; i++)
         ranges[i] = this->is_replaced[i] ? (range){0, 0} : (range){-NO_BOUND, NO_BOUND};
-    if (!narrow(this, ranges)) return FM_QUICK_EMPTY;
+    if (!narrow_ranges(this, ranges)) return FM_QUICK_EMPTY;
     find_order(this, ranges);
-    if (!find_point(this, ranges, 0, full ? all->before : NULL) || !holds(this, ranges))
+    if (!find_point(this, ranges, 0, full ? all->before : NULL) || !all_hold(this, ranges))
         return FM_QUICK_UNKNOWN;
     if (point && !take_point(this, ranges, point)) return FM_QUICK_UNKNOWN;
     if (!full || this->equalities) return FM_QUICK_POINT;
     for (unsigned place = 0; place < this->free_count; place++)
-        if (!differs(this, place, all->before[place], ranges)) return FM_QUICK_POINT;
+        if (!point_differs(this, place, all->before[place], ranges)) return FM_QUICK_POINT;
     return FM_QUICK_FULL;
 }
 
 fm_quick fm_system_quick(const fm_system *system, const fm_line *condition, bool full, int64_t *point)
 {
     quick_search *all = fm_malloc_array(1, sizeof *all);
-    fm_quick quick = all ? search(all, system, condition, full, point) : FM_QUICK_UNKNOWN;
+    fm_quick quick = all ? search_point(all, system, condition, full, point) : FM_QUICK_UNKNOWN;
     free(all);
     return quick;
 }

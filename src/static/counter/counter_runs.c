@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_runs.c - see counter_runs.h. With y for one stride, a run of counts c(0), c(1), … without an end is
- * the sum of differences[j] * y^j / (1 - y)^(j + 1). Times (1 - y)^(degree + 1), which is what a table of
- * this order holds, that is a polynomial of y. A run with an end is one without, less the rest, which is one
- * without an end, too.
+ * counter_runs.c - With y for one stride, a run of counts c(0), c(1), … without an end is the sum of
+ * differences[j] * y^j / (1 - y)^(j + 1). Times (1 - y)^(degree + 1), which is what a table of this order
+ * holds, that is a polynomial of y. A run with an end is one without, less the rest, which is one without an
+ * end, too.
  */
-#include "static/counter/counter_runs.h"
+#include "static/counter/counter_values.h"
 
 #include "base/memory.h"
 
@@ -37,7 +37,7 @@ void fm_runs_destroy(fm_runs *runs)
     memset(runs, 0, sizeof *runs);
 }
 
-static void widen(fm_run_table *table, uint64_t least, uint64_t most)
+static void widen_table(fm_run_table *table, uint64_t least, uint64_t most)
 {
     if (least < table->least) table->least = least;
     if (most > table->most) table->most = most;
@@ -120,7 +120,7 @@ static void add_value(fm_runs *runs, uint64_t value, uint64_t count)
         return;
     }
     runs->tables[0].cells[value] += count;
-    widen(&runs->tables[0], value, value);
+    widen_table(&runs->tables[0], value, value);
 }
 
 static void add_one_by_one(fm_runs *runs, uint64_t first, uint64_t stride, uint64_t length,
@@ -212,7 +212,7 @@ bool fm_runs_add(fm_runs *runs, int64_t first, int64_t stride, uint64_t length, 
     add_end(runs, table, (uint64_t)first, differences, degree, 1);
     unsigned __int128 end = (unsigned __int128)first + (unsigned __int128)stride * length;
     if (end < runs->size) add_end(runs, table, (uint64_t)end, ending, degree, (uint64_t)-1);
-    widen(table, (uint64_t)first, (uint64_t)last);
+    widen_table(table, (uint64_t)first, (uint64_t)last);
     return true;
 }
 

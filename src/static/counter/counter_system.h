@@ -8,9 +8,9 @@
 #ifndef FATHOM_STATIC_COUNTER_SYSTEM_H
 #define FATHOM_STATIC_COUNTER_SYSTEM_H
 
-#include "static/counter/counter_poly.h"
-#include "static/counter/isl_work.h"
-#include "static/polyhedra/rounding.h"
+#include "static/counter/counter.h"
+#include "static/polyhedra/polynomial.h"
+#include "static/region/region.h"
 
 #include <isl/aff_type.h>
 #include <isl/set.h>
@@ -94,5 +94,129 @@ bool fm_line_value(const fm_line *line, const int64_t *values, unsigned columns,
 bool fm_system_extend_point(const fm_system *system, int64_t *values);
 /* Are all conditions fulfilled at a point of kept variables and quotients (no counted ones)? */
 bool fm_system_holds(const fm_system *system, const int64_t *values);
+
+/* ---- without isl ---- */
+
+/*
+ * What can be told of a system (counter_system.h) without isl: that it has no points, one of its points, or
+ * that its conditions hide no equality. Most systems are simple enough; isl, which knows all of them, takes
+ * ten times as long.
+ */
+
+typedef enum fm_quick {
+    FM_QUICK_UNKNOWN,
+    FM_QUICK_EMPTY,
+    FM_QUICK_POINT, /* there is at least this point */
+    FM_QUICK_FULL,  /* and no equality holds at all points but those that follow from the system's own ones */
+} fm_quick;
+
+/* The system and one more condition (may be NULL). full: is FM_QUICK_FULL asked for? point: values of all
+ * columns (may be NULL). Never wrong. Time: columns^2 times the numbers in all lines, at most. */
+fm_quick fm_system_quick(const fm_system *system, const fm_line *condition, bool full, int64_t *point);
+
+/* ---- counting ---- */
+
+/*
+ * How many points a set of whole numbers has, as polynomials of some of its variables.
+ *
+ * The result is a list of pieces, each a polynomial of the kept variables and of quotients of them, which
+ * counts where the piece's conditions hold. At a point, the number is the sum over all pieces that hold
+ * there: pieces of one basic set never overlap, those of different ones may.
+ */
+
+typedef struct fm_counter_piece {
+    fm_system domain; /* counted: 0 */
+    fm_poly value;
+} fm_counter_piece;
+
+typedef struct fm_pieces {
+    fm_counter_piece *pieces;
+    size_t count, capacity;
+} fm_pieces;
+
+void fm_pieces_clear(fm_pieces *pieces);
+/* Takes domain and value, whatever happens. */
+bool fm_pieces_add(fm_isl_work *work, fm_pieces *pieces, fm_system *domain, fm_poly *value);
+
+/* Counts the points of the counted variables; takes the system. False: see work. */
+bool fm_count_system(fm_isl_work *work, fm_system *system, fm_pieces *pieces);
+/* The same for isl's set: its first `kept` dimensions are kept. Frees the set. */
+bool fm_count_set(fm_isl_work *work, isl_set *set, unsigned kept, fm_pieces *pieces);
+/* How many points the set has; it may not have 2^63 or more. Frees the set. */
+bool fm_count_points(fm_isl_work *work, isl_set *set, uint64_t *count);
+
+/* ---- pieces that overlap ---- */
+
+/*
+ * Cuts the domain (counted: 0) so that each part is within or without every piece. The first quotients of the
+ * pieces are those of the domain. The parts are appended to *overlaid, also those where the sum is 0.
+ */
+bool fm_overlay(fm_isl_work *work, const fm_system *domain, const fm_pieces *pieces, fm_pieces *overlaid);
+
+/* ---- pieces that overlap, together ---- */
+
+/*
+ * All pieces overlaid together, where they have few quotients.
+ *
+ * A domain is cut by a condition only where it holds in a part of it, and everything that is known of a
+ * domain is known of its parts: which conditions hold, which pieces have no points in it. That something has
+ * points is mostly told by a point that was found before; isl is asked for the rest, and answers with
+ * another point.
+ */
+
+/* ---- fewer variables ---- */
+
+/*
+ * A system by other variables, as one of its equalities says. One to one:
+ *
+ * 1. of variables alone, one of them with factor 1: it is replaced by the others;
+ * 2. its last quotient has factor 1: it is replaced by what is before it. What it was a quotient of is then
+ * within two bounds;
+ * 3. one quotient with another factor, and a variable with factor 1: x = 8 q + 3. q is a variable instead
+ * of x, and x within two bounds.
+ *
+ * Quotients are then made again from the new variables, by which most of them become sums.
+ */
+
+enum { FM_RENEWED_COLUMNS = FM_COLUMNS / 2 - 1 }; /* a system has no more before and afterwards */
+
+/* What becomes of the columns of a system: lines by the columns of a new one. */
+typedef struct fm_renewal {
+    fm_line lines[FM_COLUMNS];
+    unsigned kept;     /* variables of the new system; lines[] of the old variables are filled in */
+    unsigned replaced; /* column of a quotient that goes … */
+    const fm_line *by; /* … because it is this sum of old columns before it … */
+    unsigned variable; /* … or, without such a sum, because it is this new variable; no quotient goes: the
+                          variable that does */
+    fm_line sum;       /* what by points to */
+} fm_renewal;
+
+/* Fills in what the equality says; false: nothing that could be used. */
+bool fm_renewal_find(fm_renewal *this, const fm_system *system, const fm_line *equality);
+/* Where a variable is by * its quotient + the remainder, that quotient instead of it. */
+void fm_renewal_remainder(fm_renewal *this, const fm_system *system, unsigned variable, int64_t by,
+                          int64_t remainder);
+/* Makes a new domain of the piece's, and fills in all lines. False: see work. */
+bool fm_renew(fm_isl_work *work, fm_renewal *this, fm_counter_piece *piece);
+/* The same for another value of the old columns, after that. */
+void fm_renew_value(const fm_renewal *this, const fm_system *old_system, const fm_system *system,
+                    fm_poly *value);
+/* A line of old columns by the new ones. */
+bool fm_renewal_translate(fm_isl_work *work, const fm_renewal *this, const fm_line *line, unsigned columns,
+                          fm_line *result);
+
+/* ---- pieces with fewer quotients ---- */
+
+/*
+ * The same points and values by fewer variables.
+ *
+ * A piece says much of its variables by equalities: that one is a multiple of 8, that a quotient is another
+ * one and 1. Products of its polynomial that cancel each other then are still there. Here they go: variables
+ * and quotients are replaced as the equalities say, and quotients whose sum does not depend on the remainder
+ * are left out. Which values there are and how often stays the same; the variables are other ones.
+ */
+
+/* Changes the piece; *empty: it has no points. False: see work. */
+bool fm_piece_reduce(fm_isl_work *work, fm_counter_piece *piece, bool *empty);
 
 #endif

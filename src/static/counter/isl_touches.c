@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isl_touches.c - see isl_touches.h. */
-#include "static/counter/isl_touches.h"
+/* isl_touches.c - references as sets of isl, and the blocks that they touch (counter_touches.h). */
+#include "static/counter/counter_touches.h"
+
+#include "static/region/region.h"
 
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
 
 #include <isl/aff.h>
 #include <isl/ilp.h>
@@ -33,12 +34,12 @@ void fm_touches_clear(fm_touches *touches)
     memset(touches, 0, sizeof *touches);
 }
 
-static int64_t modulo(int64_t number, int64_t by)
+static int64_t modulo_of(int64_t number, int64_t by)
 {
     return number - by * fm_floor_divide(number, by);
 }
 
-static int64_t nearest(int64_t number, int64_t by)
+static int64_t nearest_remainder(int64_t number, int64_t by)
 {
     return fm_floor_divide(number + by / 2, by);
 }
@@ -112,7 +113,7 @@ static bool try_length(fm_isl_work *work, form *forms, size_t count, int64_t len
         this->trial = this->rest;
         memset(&this->row, 0, sizeof this->row);
         for (unsigned j = 0; j < fm_system_columns(&this->system); j++) {
-            this->row.at[j] = nearest(this->rest.at[j], length);
+            this->row.at[j] = nearest_remainder(this->rest.at[j], length);
             this->trial.at[j] -= this->row.at[j] * length;
         }
         if (!line_range(work, &this->system, &this->trial, &this->least, &this->most)) return false;
@@ -124,7 +125,7 @@ static bool try_length(fm_isl_work *work, form *forms, size_t count, int64_t len
     }
     for (size_t i = 0; i < count; i++) { /* the rows of all references begin at the same place */
         form *this = &forms[i];
-        int64_t row = nearest(this->least + (this->most - this->least) / 2 - middle, length);
+        int64_t row = nearest_remainder(this->least + (this->most - this->least) / 2 - middle, length);
         this->row.at[FM_CONSTANT] += row;
         this->trial.at[FM_CONSTANT] -= row * length;
         this->least -= row * length;
@@ -132,10 +133,10 @@ static bool try_length(fm_isl_work *work, form *forms, size_t count, int64_t len
         if (this->least < least) least = this->least;
         if (this->most > most) most = this->most;
     }
-    int64_t common = fm_greatest_divisor(granularity, length), begin = least - modulo(least, common),
+    int64_t common = fm_greatest_divisor(granularity, length), begin = least - modulo_of(least, common),
             first = 0;
     if (most - begin >= length) return true;
-    while (modulo(begin + first * length, granularity)) first++;
+    while (modulo_of(begin + first * length, granularity)) first++;
     *rows_together = granularity / common;
     *fits = true;
     for (size_t i = 0; i < count; i++) {
@@ -263,7 +264,7 @@ static bool in_one_block(const form *this, int64_t granularity)
 {
     int64_t common = granularity;
     for (unsigned i = 0; i < this->system.kept; i++) common = fm_greatest_divisor(common, this->rest.at[i]);
-    int64_t last = modulo(this->rest.at[FM_CONSTANT], common) + granularity - common;
+    int64_t last = modulo_of(this->rest.at[FM_CONSTANT], common) + granularity - common;
     return this->reference->bytes <= (uint64_t)(granularity - last);
 }
 

@@ -9,11 +9,11 @@
  */
 #include "static/counts/counts.h"
 
+#include "static/region/region.h"
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
-#include "static/region/region_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void mark_condition(counter *self, const fm_condition *condition)
     if (condition->right) mark_condition(self, condition->right);
 }
 
-static void mark(counter *self, const fm_region_node *node)
+static void mark_nodes(counter *self, const fm_region_node *node)
 {
     for (; node; node = node->next) {
         if (node->kind == FM_NODE_LOOP) {
@@ -63,8 +63,8 @@ static void mark(counter *self, const fm_region_node *node)
             mark_expression(self, node->last);
         }
         if (node->kind == FM_NODE_IF) mark_condition(self, node->condition);
-        mark(self, node->body);
-        mark(self, node->otherwise);
+        mark_nodes(self, node->body);
+        mark_nodes(self, node->otherwise);
     }
 }
 
@@ -304,7 +304,7 @@ fm_status fm_count_executions(const fm_region *region, const int64_t *parameters
     if (!self.variables || !self.steers || !self.samples)
         status = fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for counts");
     if (status == FM_OK) {
-        mark(&self, region->body);
+        mark_nodes(&self, region->body);
         status = count_nodes(&self, region->body, 1, error);
     }
     free(self.variables);

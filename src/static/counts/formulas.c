@@ -6,11 +6,12 @@
  * its first one less 1. That is a condition; where it depends on outer loops, it is asked for the worst of
  * their values. What has no such sum (guards, minima, quotients, steps) is refused, never approximated.
  */
-#include "static/counts/formulas.h"
+#include "static/counts/counts.h"
+
+#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/region_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void set_variable(fm_poly *to, unsigned column)
 }
 
 /* Numbers only: as they are. */
-static bool compute(fm_expr_kind kind, const fm_poly *left, const fm_poly *right, fm_poly *result)
+static bool compute_numbers(fm_expr_kind kind, const fm_poly *left, const fm_poly *right, fm_poly *result)
 {
     fm_expr sides[] = {{.kind = FM_EXPR_NUMBER}, {.kind = FM_EXPR_NUMBER}};
     const fm_expr both = {.kind = kind, .left = &sides[0], .right = &sides[1]};
@@ -100,7 +101,7 @@ static bool to_polynomial(const finder *self, const fm_expr *expression, fm_poly
         fm_poly_clear(result);
         *result = fm_poly_product(&left, &right);
     } else {
-        fits = fits && compute(expression->kind, &left, &right, result);
+        fits = fits && compute_numbers(expression->kind, &left, &right, result);
     }
     fm_poly_clear(&left);
     fm_poly_clear(&right);

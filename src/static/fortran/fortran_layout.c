@@ -3,7 +3,6 @@
  * x86-64.
  */
 #include "static/fortran/fortran_walker.h"
-#include "static/polyhedra/affine.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/text_file.h"
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  */
 #include "base/error.h"
 #include "static/front/front_middle.h"
-#include "static/polyhedra/rounding.h"
+#include "static/region/region.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -2,26 +2,161 @@
 /*
  * between.c - the distinct blocks that are touched between two accesses (oracle.h).
  *
- * The points of a reference in a stretch of time are at most two *pieces* per loop: some loops fixed to those
- * of an end of the stretch, and the next one bounded below, above, or on both sides. A piece is a *family*,
- * made once for each reference, number of fixed loops and kind of bounds, with the fixed values and bounds as
- * parameters. The variables of a family are the free loops that the address depends on, from the largest
- * factor to the smallest; loops that it does not depend on are eliminated. Addresses are emitted as intervals
- * of blocks: the last variable makes one where its factor is at most a block; an interval that is repeated
- * without a gap by an outer variable becomes one longer interval.
+ * The points of a reference in a stretch of time are at most two *pieces* per loop: some loops fixed to
+ * those of an end of the stretch, and the next one bounded below, above, or on both sides. A piece is a
+ * *family*, made once for each reference, number of fixed loops and kind of bounds, with the fixed values
+ * and bounds as parameters. The variables of a family are the free loops that the address depends on, from
+ * the largest factor to the smallest; loops that it does not depend on are eliminated. Addresses are emitted
+ * as intervals of blocks: the last variable makes one where its factor is at most a block; an interval that
+ * is repeated without a gap by an outer variable becomes one longer interval.
  *
- * Where the elimination is not exact, every combination of the variables is looked at by itself, and a search
- * says whether the eliminated loops have a point.
+ * Where the elimination is not exact, every combination of the variables is looked at by itself, and a
+ * search says whether the eliminated loops have a point.
  */
 #include "static/oracle/oracle_parts.h"
 
+#include "static/polyhedra/polyhedra.h"
+
 #include "base/error.h"
-#include "static/polyhedra/points.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { LOOK_EVERY = 1 << 16 };
+
+/* ---- intervals ---- */
+
+/* They come in runs that ascend (or descend), so they are sorted by merging runs. */
+
+enum { SHORT = 24 }; /* sorted by insertion */
+
+void fm_intervals_clear(fm_intervals *self)
+{
+    free(self->items);
+    free(self->spare);
+    free(self->runs);
+    *self = (fm_intervals){.shift = self->shift};
+}
+
+static void sort_short(fm_interval *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const fm_interval one = items[i];
+        size_t at = i;
+        for (; at && items[at - 1].first > one.first; at--) items[at] = items[at - 1];
+        items[at] = one;
+    }
+}
+
+static void merge_runs(const fm_interval *left, size_t left_count, const fm_interval *right,
+                       size_t right_count, fm_interval *to)
+{
+    const fm_interval *left_end = left + left_count, *right_end = right + right_count;
+    while (left < left_end && right < right_end) {
+        const bool take = right->first < left->first;
+        *to++ = take ? *right : *left;
+        right += take;
+        left += !take;
+    }
+    memcpy(to, left, (size_t)(left_end - left) * sizeof *to);
+    to += left_end - left;
+    memcpy(to, right, (size_t)(right_end - right) * sizeof *to);
+}
+
+/* Where runs begin, and the end; descending ones are turned round. 0: no memory. */
+static size_t find_runs(fm_intervals *self)
+{
+    size_t runs = 0, at = 0;
+    fm_interval *items = self->items;
+    while (at < self->count) {
+        if (fm_array_reserve((void **)&self->runs, &self->run_capacity, runs + 2, sizeof *self->runs))
+            return 0;
+        self->runs[runs++] = at;
+        size_t end = at + 1;
+        if (end < self->count && items[end].first < items[at].first) {
+            while (end < self->count && items[end].first < items[end - 1].first) end++;
+            for (size_t low = at, high = end - 1; low < high; low++, high--) {
+                const fm_interval swap = items[low];
+                items[low] = items[high];
+                items[high] = swap;
+            }
+        }
+        while (end < self->count && items[end].first >= items[end - 1].first) end++;
+        at = end;
+    }
+    self->runs[runs] = self->count;
+    return runs;
+}
+
+static bool sort_intervals(fm_intervals *self)
+{
+    if (self->count <= SHORT) {
+        sort_short(self->items, self->count);
+        return true;
+    }
+    size_t runs = find_runs(self);
+    if (!runs) return false;
+    if (runs > 1 &&
+        fm_array_reserve((void **)&self->spare, &self->spare_capacity, self->count, sizeof *self->spare))
+        return false;
+    while (runs > 1) {
+        size_t kept = 0;
+        for (size_t i = 0; i < runs; i += 2) {
+            const size_t begin = self->runs[i], middle = self->runs[i + 1],
+                         end = i + 2 <= runs ? self->runs[i + 2] : middle;
+            merge_runs(self->items + begin, middle - begin, self->items + middle, end - middle,
+                       self->spare + begin);
+            self->runs[kept++] = begin;
+        }
+        self->runs[kept] = self->count;
+        runs = kept;
+        fm_interval *swap = self->items;
+        self->items = self->spare;
+        self->spare = swap;
+        const size_t swap_capacity = self->capacity;
+        self->capacity = self->spare_capacity;
+        self->spare_capacity = swap_capacity;
+    }
+    return true;
+}
+
+/* Sorts them and joins those that have no block between them. false: no memory */
+static bool intervals_join(fm_intervals *self)
+{
+    if (self->count < 2) return true;
+    if (!sort_intervals(self)) return false;
+    size_t kept = 0;
+    for (size_t i = 1; i < self->count; i++) {
+        if (self->items[i].first >> self->shift <= (self->items[kept].last >> self->shift) + 1) {
+            if (self->items[i].last > self->items[kept].last) self->items[kept].last = self->items[i].last;
+        } else
+            self->items[++kept] = self->items[i];
+    }
+    self->count = kept + 1;
+    return true;
+}
+
+/* Numbers up to `last` that are `set` modulo `sets`, less a constant. */
+static int64_t up_to(int64_t last, int64_t sets, int64_t set)
+{
+    const int64_t above = last - set;
+    return above / sets - (above % sets < 0);
+}
+
+/* How many blocks; after a join. sets > 1: only those whose number is `set` modulo `sets`. */
+static uint64_t intervals_blocks(const fm_intervals *self, uint64_t sets, uint64_t set)
+{
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        const int64_t first = self->items[i].first >> self->shift, last = self->items[i].last >> self->shift;
+        blocks += sets > 1 ? (uint64_t)(up_to(last, (int64_t)sets, (int64_t)set) -
+                                        up_to(first - 1, (int64_t)sets, (int64_t)set))
+                           : (uint64_t)(last - first + 1);
+    }
+    return blocks;
+}
+
+/* ---- families ---- */
 
 struct oracle_family {
     fm_projection *projection;
@@ -39,8 +174,6 @@ typedef struct piece {
     int64_t values[FM_PROJECTION_COLUMNS];
     fm_error *error;
 } piece;
-
-/* ---- families ---- */
 
 static unsigned order_variables(const fm_reference *reference, unsigned fixed, unsigned *order)
 {
@@ -142,7 +275,7 @@ static fm_status make_room(piece *self, uint64_t more)
 }
 
 /* Addresses from one byte to another, without a block left out. */
-static inline fm_status emit(piece *self, int64_t first, int64_t last)
+static inline fm_status emit_interval(piece *self, int64_t first, int64_t last)
 {
     const fm_status status = make_room(self, 1);
     if (status == FM_OK) fm_intervals_put(&self->oracle->intervals, first, last + self->width);
@@ -166,7 +299,7 @@ static inline fm_status emit_last(piece *self, int64_t address, int64_t factor, 
     const int64_t first = address + factor * low, last = address + factor * high;
     const int64_t size = factor < 0 ? -factor : factor;
     if (size <= (int64_t)1 << self->oracle->shift || low == high)
-        return factor > 0 ? emit(self, first, last) : emit(self, last, first);
+        return factor > 0 ? emit_interval(self, first, last) : emit_interval(self, last, first);
     return emit_steps(self, first, factor, high - low + 1);
 }
 
@@ -181,7 +314,7 @@ static fm_status enumerate_all(piece *self, unsigned variable, int64_t address)
         if (result == FM_SEARCH_GIVEN_UP)
             return fm_fail(self->error, FM_E_LIMIT, NULL,
                            "the search for accesses between took too many steps");
-        return result == FM_SEARCH_FOUND ? emit(self, address, address) : FM_OK;
+        return result == FM_SEARCH_FOUND ? emit_interval(self, address, address) : FM_OK;
     }
     int64_t low, high;
     const unsigned column = family->projection->parameters + variable;
@@ -231,11 +364,11 @@ static fm_status emit_pair(piece *self, unsigned variable, int64_t address, int6
     return FM_OK;
 }
 
-static fm_status enumerate(piece *self, unsigned variable, int64_t address);
+static fm_status enumerate_variable(piece *self, unsigned variable, int64_t address);
 
 /* The variable is between low and high, and no later bound depends on it: all values have the same intervals,
  * moved by its factor. */
-static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t low, int64_t high)
+static fm_status repeat_interval(piece *self, unsigned variable, int64_t address, int64_t low, int64_t high)
 {
     fm_intervals *intervals = &self->oracle->intervals;
     const unsigned column = self->family->projection->parameters + variable;
@@ -243,7 +376,7 @@ static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t
     const size_t begin = intervals->count, barrier = intervals->barrier;
     self->values[column] = factor > 0 ? low : high;
     intervals->barrier = begin;
-    fm_status status = enumerate(self, variable + 1, address + factor * self->values[column]);
+    fm_status status = enumerate_variable(self, variable + 1, address + factor * self->values[column]);
     const size_t count = intervals->count - begin;
     intervals->barrier = barrier;
     if (status != FM_OK || !count || low == high) return status;
@@ -263,7 +396,7 @@ static fm_status repeat(piece *self, unsigned variable, int64_t address, int64_t
     return FM_OK;
 }
 
-static fm_status enumerate(piece *self, unsigned variable, int64_t address)
+static fm_status enumerate_variable(piece *self, unsigned variable, int64_t address)
 {
     const oracle_family *family = self->family;
     int64_t low, high;
@@ -275,12 +408,12 @@ static fm_status enumerate(piece *self, unsigned variable, int64_t address)
         if (variable + 2 == family->variables) return emit_pair(self, variable, address, low, high);
         for (int64_t value = low; value <= high; value++) {
             self->values[column] = value;
-            fm_status status = enumerate(self, variable + 1, address + factor * value);
+            fm_status status = enumerate_variable(self, variable + 1, address + factor * value);
             if (status != FM_OK) return status;
         }
         return FM_OK;
     }
-    return repeat(self, variable, address, low, high);
+    return repeat_interval(self, variable, address, low, high);
 }
 
 /* ---- pieces ---- */
@@ -344,7 +477,8 @@ static fm_status emit_piece(fm_oracle *oracle, const oracle_piece *what, fm_erro
     int64_t address = what->least;
     for (unsigned k = 0; k < fixed; k++) address += (*family)->factors[k] * what->x[k];
     if (!(*family)->exact) return enumerate_all(&self, 0, address);
-    return (*family)->variables ? enumerate(&self, 0, address) : emit(&self, address, address);
+    return (*family)->variables ? enumerate_variable(&self, 0, address)
+                                : emit_interval(&self, address, address);
 }
 
 typedef struct stretch {
@@ -411,9 +545,9 @@ static fm_status count_array(fm_oracle *oracle, uint64_t sets, int64_t block, ui
         fm_status status = emit_piece(oracle, &oracle->pieces[i], error);
         if (status != FM_OK) return status;
     }
-    if (!fm_intervals_join(&oracle->intervals))
+    if (!intervals_join(&oracle->intervals))
         return fm_fail_memory(error, oracle->intervals.count * sizeof(fm_interval), "the blocks between");
-    *blocks += fm_intervals_blocks(&oracle->intervals, sets, sets > 1 ? (uint64_t)block % sets : 0);
+    *blocks += intervals_blocks(&oracle->intervals, sets, sets > 1 ? (uint64_t)block % sets : 0);
     return FM_OK;
 }
 

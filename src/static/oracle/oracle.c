@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oracle.c - see oracle.h. Previous access and time; the blocks between are in between.c.
+ * oracle.c - Previous access and time; the blocks between are in between.c.
  *
  * The previous access: of a reference that shares c loops with the asked one, points before a time t are
  * those that agree with t in all c loops and are earlier by position, and those that agree in the first l
@@ -9,16 +9,18 @@
  * holds the latest one. A query (reference, loops that agree, whether x[l] is bounded) is a projection that
  * is made once; the values of the loops and the block are its parameters.
  */
+#include "static/oracle/oracle_parts.h"
+
 #include "static/oracle/oracle.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/oracle/oracle_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int fm_point_compare(const fm_reference_list *list, const fm_point *left, const fm_point *right)
+/* Negative, 0 or positive: left is before, at or behind right. */
+static int point_compare(const fm_reference_list *list, const fm_point *left, const fm_point *right)
 {
     const fm_reference *a = &list->references[left->reference], *b = &list->references[right->reference];
     for (unsigned level = 0;; level++) {
@@ -229,7 +231,7 @@ static fm_status find_previous(fm_oracle *self, const fm_point *at, int64_t bloc
             fm_status status =
                 last_in_block(self, other->reference, loops, bounded, at->x, block, &point, &exists, error);
             if (status != FM_OK) return status;
-            if (exists && (!*found || fm_point_compare(self->list, &point, previous) > 0)) {
+            if (exists && (!*found || point_compare(self->list, &point, previous) > 0)) {
                 *previous = point;
                 *found = true;
             }
@@ -270,7 +272,7 @@ static fm_status find_companions(fm_oracle *self, uint32_t number, fm_error *err
 }
 
 /* Are the two the same but for their positions and the constant of the address? */
-static bool alike(const fm_reference *left, const fm_reference *right)
+static bool same_class(const fm_reference *left, const fm_reference *right)
 {
     return left->array == right->array && left->depth == right->depth &&
            left->row_count == right->row_count &&
@@ -284,7 +286,8 @@ static fm_status find_class(fm_oracle *self, uint32_t number, fm_error *error)
 {
     const fm_reference *all = self->list->references;
     size_t found = 0;
-    while (found < self->class_count && !alike(&all[self->classes[found].reference], &all[number])) found++;
+    while (found < self->class_count && !same_class(&all[self->classes[found].reference], &all[number]))
+        found++;
     self->places[number].class_number = (uint32_t)found;
     if (found < self->class_count) return FM_OK;
     oracle_class *made = &self->classes[self->class_count++];

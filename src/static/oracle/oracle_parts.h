@@ -3,9 +3,60 @@
 #ifndef FATHOM_STATIC_ORACLE_PARTS_H
 #define FATHOM_STATIC_ORACLE_PARTS_H
 
-#include "static/oracle/intervals.h"
 #include "static/oracle/oracle.h"
-#include "static/polyhedra/projection.h"
+#include "static/polyhedra/polyhedra.h"
+
+#include "base/memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- intervals of blocks ---- */
+
+/*
+ * A heap of intervals of addresses that may overlap, and how many blocks there are in all of them together.
+ * Every block between the first and the last byte of an interval is touched.
+ */
+
+typedef struct fm_interval {
+    int64_t first, last; /* bytes; both are in it */
+} fm_interval;
+
+typedef struct fm_intervals {
+    unsigned shift; /* blocks are 2^shift bytes */
+    size_t barrier; /* those before this one are left alone by fm_intervals_put */
+    size_t count, capacity, spare_capacity, run_capacity;
+    fm_interval *items, *spare;
+    size_t *runs;
+} fm_intervals;
+
+void fm_intervals_clear(fm_intervals *self); /* gives the memory back */
+
+/* false: no memory */
+static inline bool fm_intervals_reserve(fm_intervals *self, size_t more)
+{
+    return self->count + more <= self->capacity ||
+           !fm_array_reserve((void **)&self->items, &self->capacity, self->count + more, sizeof *self->items);
+}
+
+/* There is room for it. What overlaps the last one, or is at most a block away from it, makes that one
+ * longer: no block is between them, wherever both are moved. */
+static inline void fm_intervals_put(fm_intervals *self, int64_t first, int64_t last)
+{
+    if (self->count > self->barrier) {
+        fm_interval *end = &self->items[self->count - 1];
+        const int64_t block = (int64_t)1 << self->shift;
+        if (first <= end->last + block && last >= end->first - block) {
+            if (first < end->first) end->first = first;
+            if (last > end->last) end->last = last;
+            return;
+        }
+    }
+    self->items[self->count++] = (fm_interval){first, last};
+}
+
+/* ---- the oracle ---- */
 
 #define FM_ORACLE_MEMORY (UINT64_C(1) << 30)
 #define FM_ORACLE_BUDGET UINT64_C(50000000) /* choices of one search */

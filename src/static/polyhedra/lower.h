@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lower.h - what the parts of lowering share: a region's tree to polyhedral references (reference.h).
+ * lower.h - what the parts of lowering share: a region's tree to polyhedral references (polyhedra.h).
  *
  * A *case* is what is known at a place of the tree: the loops and quotients around it, rows that hold, and
  * what the variables of the region are in terms of x. Expressions and conditions split a case into several
@@ -10,7 +10,7 @@
 #ifndef FATHOM_STATIC_LOWER_H
 #define FATHOM_STATIC_LOWER_H
 
-#include "static/polyhedra/affine.h"
+#include "static/polyhedra/polyhedra.h"
 
 enum { FM_LOWER_MOST_CASES = 4096 }; /* of one expression, condition or access */
 
@@ -108,11 +108,5 @@ fm_status fm_lower_sum(lowering *work, const lower_case *from, const lower_sum *
 /* base + factor * expression in form, for each case that there are; appended to cases. */
 fm_status fm_lower_form(lowering *work, const lower_case *from, const fm_row *base, int64_t factor,
                         const fm_expr *expression, lower_cases *cases);
-/* The cases in which base + factor * expression >= 0. */
-fm_status fm_lower_not_negative(lowering *work, const lower_case *from, const fm_row *base, int64_t factor,
-                                const fm_expr *expression, lower_cases *cases);
-/* The cases in which the condition has that value. */
-fm_status fm_lower_condition(lowering *work, const lower_case *from, const fm_condition *condition,
-                             bool value, lower_cases *cases);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lower_expression.c - expressions as affine forms (lower.h). Conditions: lower_condition.c.
+ * lower_expression.c - expressions as affine forms (lower.h). Conditions: lower.c.
  *
  * An expression becomes a sum first: an affine form and *atoms*, the parts that are not affine (minimum,
  * maximum, quotient), each with a factor. Atoms are then replaced one after the other.
  */
 #include "static/polyhedra/lower.h"
 
+#include "static/region/region.h"
+
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/region_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,8 +87,8 @@ void fm_lower_range(const lower_case *one, const fm_row *form, __int128 *low, __
 }
 
 /* The form of floor(numerator / divisor) where it has no quotient in it, or of a new variable that is one. */
-static fm_status quotient(lowering *work, lower_case *one, const fm_row *numerator, int64_t divisor,
-                          fm_row *form, bool *possible)
+static fm_status lower_quotient_of(lowering *work, lower_case *one, const fm_row *numerator, int64_t divisor,
+                                   fm_row *form, bool *possible)
 {
     fm_row rest = *numerator;
     *form = (fm_row){0};
@@ -235,7 +236,7 @@ static fm_status put_quotient(lowering *work, const lower_case *one, const fm_ro
     lower_case copy = *one;
     fm_row value, result = {0};
     bool possible = true;
-    fm_status status = quotient(work, &copy, numerator, divisor, &value, &possible);
+    fm_status status = lower_quotient_of(work, &copy, numerator, divisor, &value, &possible);
     if (status != FM_OK || !possible) return status;
     if (!fm_affine_add(&result, &value, sign)) return fm_lower_too_large(work);
     copy.form = result;

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points.c - see points.h.
- *
- * f(v), the number of points behind a value of a variable, is a polynomial in v on each residue of v modulo a
- * period, if every later variable has one lower and one upper bound: a bound is the quotient of a sum by a
- * constant, and its range is never shorter than nothing, because the projection says that the bounds do not
- * cross. So its sum is worked out from degree + 1 values of each residue, by Newton's differences. The
- * period: a later variable u with factor a in a row, where v has factor c, repeats after |a| * (period of u)
- * / gcd(that, c) values of v.
+ * points.c - f(v), the number of points behind a value of a variable, is a polynomial in v on each residue
+ * of v modulo a period, if every later variable has one lower and one upper bound: a bound is the quotient
+ * of a sum by a constant, and its range is never shorter than nothing, because the projection says that the
+ * bounds do not cross. So its sum is worked out from degree + 1 values of each residue, by Newton's
+ * differences. The period: a later variable u with factor a in a row, where v has factor c, repeats after
+ * |a| * (period of u) / gcd(that, c) values of v.
  */
-#include "static/polyhedra/points.h"
+#include "static/polyhedra/polyhedra.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/projection.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +91,7 @@ static bool single_bounds(const fm_projection *projection, unsigned variable)
     return below <= 1 && above <= 1;
 }
 
-static void classify(fm_points *self)
+static void classify_variables(fm_points *self)
 {
     const fm_projection *projection = self->projection;
     bool smooth = projection->complete; /* every later variable has single bounds that never cross */
@@ -131,7 +128,7 @@ typedef struct differences {
 
 static wide count_from(fm_points *self, unsigned variable, int64_t *x);
 
-static __int128 choose(int64_t n, unsigned k)
+static __int128 binomial_of(int64_t n, unsigned k)
 {
     __int128 result = 1;
     for (unsigned i = 0; i < k; i++) result = result * (n - i) / (i + 1);
@@ -167,7 +164,7 @@ static __int128 sum_up_to(const differences *of, int64_t value)
         const int64_t count = (all - residue - 1) / of->period + 1;
         const __int128 *values = of->values + (size_t)residue * (of->degree + 1);
         for (unsigned k = 0; k <= of->degree; k++)
-            if (values[k]) sum += values[k] * choose(count, k + 1);
+            if (values[k]) sum += values[k] * binomial_of(count, k + 1);
     }
     return sum;
 }
@@ -317,7 +314,7 @@ fm_status fm_points_create(fm_points **points, const fm_reference *reference, do
                                            reference->row_count, reference->least, reference->most, error)
                     : fm_fail_memory(error, sizeof *self, "the points of a reference");
     if (status == FM_OK) {
-        classify(self);
+        classify_variables(self);
         int64_t x[FM_REFERENCE_DEPTH + 1];
         const wide count = self->projection->empty ? 0 : count_from(self, 0, x);
         if (self->late)

@@ -1,20 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * projection.c - see projection.h.
- *
- * A variable is eliminated by adding every row that bounds it from below to every row that bounds it from
- * above. For p * v >= -f and q * v <= g (p, q > 0) the sum p * g + q * f >= 0 is exact over the real numbers;
- * over whole numbers there is surely a v where it is at least (p - 1)(q - 1). So an elimination is exact
- * where one of the two factors is 1, or where the sum has that value everywhere in the box. Rows that hold
- * everywhere in the box are left out, rows that only repeat another are too.
- */
-#include "static/polyhedra/projection.h"
+/* projection.c - rows and affine forms, checked; and the points of a system of rows, variable by variable. */
+#include "static/polyhedra/polyhedra.h"
+
+#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- rows ---- */
+
+enum { MOST_ROUNDS = 24 }; /* of tightening: rows that shave off one point at a time are left alone */
+
+static bool add_product(int64_t *to, int64_t a, int64_t b)
+{
+    __int128 sum = *to + (__int128)a * b;
+    if (sum > FM_AFFINE_MOST || sum < -FM_AFFINE_MOST) return false;
+    *to = (int64_t)sum;
+    return true;
+}
+
+bool fm_affine_add(fm_row *to, const fm_row *form, int64_t factor)
+{
+    for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++)
+        if (form->factors[i] && !add_product(&to->factors[i], form->factors[i], factor)) return false;
+    return add_product(&to->constant, form->constant, factor);
+}
+
+bool fm_affine_add_constant(fm_row *to, int64_t number)
+{
+    return add_product(&to->constant, number, 1);
+}
+
+bool fm_affine_equal(const fm_row *left, const fm_row *right)
+{
+    for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++)
+        if (left->factors[i] != right->factors[i]) return false;
+    return left->constant == right->constant;
+}
+
+fm_row_kind fm_row_normalise(fm_row *row)
+{
+    int64_t divisor = 0;
+    for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++) {
+        if (row->factors[i]) divisor = fm_greatest_divisor(divisor, row->factors[i]);
+        if (divisor == 1) return FM_ROW_PLAIN;
+    }
+    if (!divisor) return row->constant >= 0 ? FM_ROW_ALWAYS : FM_ROW_NEVER;
+    for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++) row->factors[i] /= divisor;
+    row->constant = fm_floor_divide(row->constant, divisor);
+    return FM_ROW_PLAIN;
+}
+
+void fm_affine_range(const fm_row *form, unsigned depth, const int64_t *least, const int64_t *most,
+                     __int128 *low, __int128 *high)
+{
+    *low = *high = form->constant;
+    for (unsigned i = 0; i < depth; i++) {
+        __int128 factor = form->factors[i];
+        if (!factor) continue;
+        *low += factor * (factor > 0 ? least[i] : most[i]);
+        *high += factor * (factor > 0 ? most[i] : least[i]);
+    }
+}
+
+/* One row; -1: no point, else whether the box changed. */
+static int tighten_by(const fm_row *row, unsigned depth, int64_t *least, int64_t *most)
+{
+    __int128 low, high;
+    fm_affine_range(row, depth, least, most, &low, &high);
+    if (high < 0) return -1;
+    if (low >= 0) return 0;
+    int changed = 0;
+    for (unsigned i = 0; i < depth; i++) {
+        __int128 factor = row->factors[i];
+        if (factor > 0) { /* factor * x >= -rest */
+            __int128 rest = high - factor * most[i];
+            __int128 bound = -fm_floor_divide_wide(rest, factor);
+            if (bound > least[i]) {
+                if (bound > most[i]) return -1;
+                least[i] = (int64_t)bound;
+                changed = 1;
+            }
+        } else if (factor < 0) {
+            __int128 rest = high - factor * least[i];
+            __int128 bound = fm_floor_divide_wide(rest, -factor);
+            if (bound < most[i]) {
+                if (bound < least[i]) return -1;
+                most[i] = (int64_t)bound;
+                changed = 1;
+            }
+        }
+    }
+    return changed;
+}
+
+bool fm_box_tighten(const fm_row *rows, size_t count, unsigned depth, int64_t *least, int64_t *most)
+{
+    for (unsigned i = 0; i < depth; i++)
+        if (least[i] > most[i]) return false;
+    int changed = 1;
+    for (int round = 0; changed && round < MOST_ROUNDS; round++) {
+        changed = 0;
+        for (size_t i = 0; i < count; i++) {
+            int now = tighten_by(&rows[i], depth, least, most);
+            if (now < 0) return false;
+            changed |= now;
+        }
+    }
+    return true;
+}
+
+/* ---- elimination ---- */
+
+/*
+ * A variable is eliminated by adding every row that bounds it from below to every row that bounds it from
+ * above. For p * v >= -f and q * v <= g (p, q > 0) the sum p * g + q * f >= 0 is exact over the real
+ * numbers; over whole numbers there is surely a v where it is at least (p - 1)(q - 1). So an elimination is
+ * exact where one of the two factors is 1, or where the sum has that value everywhere in the box. Rows that
+ * hold everywhere in the box are left out, rows that only repeat another are too.
+ */
 
 enum { MOST_ROWS = 300 }; /* of one level; beyond it rows are left out, which makes it wider */
 
@@ -99,7 +206,8 @@ static int put_wide(row_set *set, const __int128 *factors, __int128 constant, bo
 }
 
 /* Adds low's and high's rows so that the column vanishes. */
-static int combine(row_set *to, const fm_wide_row *low, const fm_wide_row *high, unsigned column, bool *exact)
+static int combine_rows(row_set *to, const fm_wide_row *low, const fm_wide_row *high, unsigned column,
+                        bool *exact)
 {
     const __int128 p = low->factors[column], q = -(__int128)high->factors[column];
     __int128 factors[FM_PROJECTION_COLUMNS], constant = p * high->constant + q * low->constant;
@@ -113,7 +221,7 @@ static int combine(row_set *to, const fm_wide_row *low, const fm_wide_row *high,
     return put_wide(to, factors, constant, true);
 }
 
-static bool opposite(const fm_wide_row *left, const fm_wide_row *right, unsigned columns)
+static bool opposite_rows(const fm_wide_row *left, const fm_wide_row *right, unsigned columns)
 {
     if (left->constant != -right->constant) return false;
     for (unsigned c = 0; c < columns; c++)
@@ -127,7 +235,7 @@ static bool find_equation(const row_set *set, unsigned column, size_t *low, size
     for (size_t i = 0; i < set->count; i++) {
         if (set->rows[i].factors[column] != 1) continue;
         for (size_t k = 0; k < set->count; k++)
-            if (opposite(&set->rows[i], &set->rows[k], set->columns)) {
+            if (opposite_rows(&set->rows[i], &set->rows[k], set->columns)) {
                 *low = i;
                 *high = k;
                 return true;
@@ -136,7 +244,7 @@ static bool find_equation(const row_set *set, unsigned column, size_t *low, size
     return false;
 }
 
-static int eliminate(const row_set *from, row_set *to, unsigned column, bool *exact)
+static int eliminate_column(const row_set *from, row_set *to, unsigned column, bool *exact)
 {
     size_t low = 0, high = 0;
     const bool equation = find_equation(from, column, &low, &high);
@@ -151,19 +259,19 @@ static int eliminate(const row_set *from, row_set *to, unsigned column, bool *ex
         for (size_t k = 0; k < from->count; k++) {
             if (from->rows[k].factors[column] >= 0) continue;
             if (equation && i != low && k != high) continue;
-            if (combine(to, &from->rows[i], &from->rows[k], column, exact)) return -1;
+            if (combine_rows(to, &from->rows[i], &from->rows[k], column, exact)) return -1;
         }
     }
     /* The box bounds it too: rows that only say what it says were left out. */
     fm_wide_row bound = {.constant = from->most[column]};
     bound.factors[column] = -1;
     for (size_t i = 0; i < from->count; i++)
-        if (from->rows[i].factors[column] > 0 && combine(to, &from->rows[i], &bound, column, exact))
+        if (from->rows[i].factors[column] > 0 && combine_rows(to, &from->rows[i], &bound, column, exact))
             return -1;
     bound.constant = -from->least[column];
     bound.factors[column] = 1;
     for (size_t i = 0; i < from->count; i++)
-        if (from->rows[i].factors[column] < 0 && combine(to, &bound, &from->rows[i], column, exact))
+        if (from->rows[i].factors[column] < 0 && combine_rows(to, &bound, &from->rows[i], column, exact))
             return -1;
     if (to->incomplete) *exact = false;
     return 0;
@@ -185,7 +293,7 @@ static int keep_level(fm_projection *projection, fm_arena *arena, unsigned numbe
     return 0;
 }
 
-static int build(fm_projection *projection, fm_arena *arena, const fm_wide_row *rows, size_t count)
+static int build_levels(fm_projection *projection, fm_arena *arena, const fm_wide_row *rows, size_t count)
 {
     const unsigned columns = projection->parameters + projection->variables;
     row_set set = {.columns = columns, .least = projection->least, .most = projection->most}, next = set;
@@ -202,7 +310,7 @@ static int build(fm_projection *projection, fm_arena *arena, const fm_wide_row *
         failed = keep_level(projection, arena, level, &set);
         if (!level || failed) break;
         bool now;
-        failed = eliminate(&set, &next, projection->parameters + level - 1, &now);
+        failed = eliminate_column(&set, &next, projection->parameters + level - 1, &now);
         exact = exact && now;
         if (next.incomplete) projection->complete = false;
         row_set swap = set;
@@ -234,7 +342,7 @@ fm_status fm_projection_create(fm_projection **projection, fm_arena *arena, unsi
         memcpy(made->least, least, columns * sizeof *least);
         memcpy(made->most, most, columns * sizeof *most);
     }
-    if (build(made, arena, rows, count))
+    if (build_levels(made, arena, rows, count))
         return fm_fail_memory(error, count * sizeof *rows, "the bounds of a loop");
     *projection = made;
     return FM_OK;

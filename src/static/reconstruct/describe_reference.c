@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe_reference.c - the description of a reference (description.h) from single accesses.
+ * describe_reference.c - the description of a reference (reconstruct_parts.h) from single accesses.
  *
  * Level v with all outer loops given: from the lowest value on, look whether the descriptions of the next
  * blocks of `period` values have one shape and polynomial numbers. If so, the run goes as far as tests say;
@@ -29,7 +29,7 @@ static uint64_t bytes_of(const fm_description *one)
     return sizeof *one + one->number_count * sizeof(int64_t) + one->shape_count * sizeof(int32_t) + 32;
 }
 
-static fm_description *allocate(fm_describer *self, size_t shape_count, size_t number_count)
+static fm_description *allocate_description(fm_describer *self, size_t shape_count, size_t number_count)
 {
     if (shape_count > INT32_MAX || number_count > INT32_MAX) {
         fm_fail(self->error, FM_E_LIMIT, NULL, "a description is too large");
@@ -180,7 +180,7 @@ typedef struct run {
     int64_t blocks;               /* as many as there is room for */
     size_t *offsets;              /* of each of the period's values, in coefficients */
     const fm_description **first; /* description of each value of the first block */
-    int64_t *coefficients;        /* as in description.h */
+    int64_t *coefficients;        /* as in reconstruct_parts.h */
 } run;
 
 static bool same_shape(const fm_description *left, const fm_description *right)
@@ -425,7 +425,7 @@ static fm_description *describe_access(fm_describer *self, const int64_t *x)
         return NULL;
     }
     if (fm_oracle_ask(self->oracle, &point, &reuse, self->error) != FM_OK) return NULL;
-    fm_description *made = allocate(self, 1, 1);
+    fm_description *made = allocate_description(self, 1, 1);
     if (!made) return NULL;
     made->shape[0] = reuse.first ? 0 : (int32_t)reuse.previous.reference + 1;
     made->numbers[0] = reuse.first ? 0 : (int64_t)reuse.distance;
@@ -459,7 +459,7 @@ static fm_description *describe_level(fm_describer *self, unsigned loop, int64_t
     fm_description *made = NULL;
     if (ok) {
         if (!here.runs) here.shape_count = 0; /* nothing at all */
-        made = allocate(self, here.shape_count, here.number_count);
+        made = allocate_description(self, here.shape_count, here.number_count);
     }
     if (made && made->shape_count) {
         here.shape[0] = here.runs;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * description.c - see description.h.
- *
- * Expanding evaluates the inner numbers of every block of a run, down to the leaves. Three short cuts:
- * numbers that do not depend on the block are expanded once, times the blocks; a leaf whose distance does not
- * depend on the block is one visit; and an inner run whose leaves keep their distances, while its count
- * changes, is summed in closed form.
+ * description.c - Expanding evaluates the inner numbers of every block of a run, down to the leaves. Three
+ * short cuts: numbers that do not depend on the block are expanded once, times the blocks; a leaf whose
+ * distance does not depend on the block is one visit; and an inner run whose leaves keep their distances,
+ * while its count changes, is summed in closed form.
  */
-#include "static/reconstruct/description.h"
+#include "static/reconstruct/reconstruct_parts.h"
 
 #include <stdlib.h>
 
@@ -25,8 +23,8 @@ static run_shape read_run(const int32_t *shape)
 }
 
 /* Inner numbers at a block. */
-static bool evaluate(const int64_t *coefficients, uint32_t count, unsigned degree, int64_t block,
-                     int64_t *numbers)
+static bool evaluate_numbers(const int64_t *coefficients, uint32_t count, unsigned degree, int64_t block,
+                             int64_t *numbers)
 {
     int64_t basis[FM_DESCRIPTION_DEGREE + 1];
     fm_newton_basis(block, degree, basis);
@@ -60,7 +58,8 @@ bool fm_description_find(const int32_t *shape, const int64_t *numbers, unsigned 
                 if (!shape[0]) return false; /* nothing there */
                 int64_t stack[ON_STACK], *values = inner <= ON_STACK ? stack : malloc(inner * sizeof *values);
                 bool found =
-                    values && evaluate(numbers, inner, run.degree, (x[0] - start) / run.period, values) &&
+                    values &&
+                    evaluate_numbers(numbers, inner, run.degree, (x[0] - start) / run.period, values) &&
                     fm_description_find(shape + 2, values, levels - 1, x + 1, first, before, distance);
                 if (values != stack) free(values);
                 return found;
@@ -98,7 +97,7 @@ static bool is_constant(const int64_t *coefficients, uint32_t count, unsigned de
     return true;
 }
 
-static __int128 choose(__int128 n, unsigned k)
+static __int128 binomial_of(__int128 n, unsigned k)
 {
     __int128 result = 1;
     for (unsigned i = 0; i < k; i++) result = result * (n - i) / (i + 1);
@@ -135,7 +134,7 @@ static bool sum_leaves(const expansion *self, const int32_t *shape, const int64_
         const int64_t *counts = coefficients + width;
         __int128 sum = 0;
         for (unsigned k = 0; k <= degree; k++)
-            if (counts[k]) sum += counts[k] * choose(blocks, k + 1);
+            if (counts[k]) sum += counts[k] * binomial_of(blocks, k + 1);
         shape = run.values;
         coefficients += 2 * width;
         for (unsigned i = 0; i < run.period; i++) {
@@ -160,13 +159,13 @@ static bool expand_value(const expansion *self, const int32_t *value, const int6
     if (ok && is_constant(coefficients, inner, degree)) {
         uint64_t all;
         ok = !__builtin_mul_overflow(times, (uint64_t)blocks, &all) &&
-             evaluate(coefficients, inner, degree, 0, values) &&
+             evaluate_numbers(coefficients, inner, degree, 0, values) &&
              expand_level(self, shape, values, levels, all);
     } else if (ok && levels == 1 && constant_leaves(shape, coefficients, degree)) {
         ok = sum_leaves(self, shape, coefficients, degree, blocks, times);
     } else {
         for (int64_t block = 0; block < blocks && ok; block++)
-            ok = evaluate(coefficients, inner, degree, block, values) &&
+            ok = evaluate_numbers(coefficients, inner, degree, block, values) &&
                  expand_level(self, shape, values, levels, times);
     }
     if (values != stack) free(values);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reconstruct.c - see reconstruct.h. Descriptions: describe_reference.c; here they are counted, checked and
- * put together. */
+/* reconstruct.c - Descriptions: describe_reference.c; here they are counted, checked and put together. */
 #include "static/reconstruct/reconstruct.h"
+
+#include "static/reconstruct/reconstruct_parts.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/reconstruct/reconstruct_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,17 +4,16 @@
  *
  * Along every loop, distances and bounds are polynomials of the loop's variable between a few places, apart
  * from a period (of blocks and quotients). From accesses at the begin of such a stretch the polynomials are
- * worked out; the far end, special values (special.h) and others say how far they hold. It is not a proof.
- * What is known for sure: the number of accesses and of first touches are compared with exact ones, and
- * random accesses are worked out by the oracle and compared with what was reconstructed. Where one differs,
- * its place becomes a special value and the reference is done again. If that does not help, the whole is
- * refused: no result is given that is known to be wrong.
+ * worked out; the far end, special values (reconstruct_parts.h) and others say how far they hold. It is not a
+ * proof. What is known for sure: the number of accesses and of first touches are compared with exact ones,
+ * and random accesses are worked out by the oracle and compared with what was reconstructed. Where one
+ * differs, its place becomes a special value and the reference is done again. If that does not help, the
+ * whole is refused: no result is given that is known to be wrong.
  */
 #ifndef FATHOM_STATIC_RECONSTRUCT_H
 #define FATHOM_STATIC_RECONSTRUCT_H
 
 #include "static/oracle/oracle.h"
-#include "static/oracle/reuses.h"
 
 typedef struct fm_reconstruct_options {
     uint64_t sets;   /* as in oracle.h */

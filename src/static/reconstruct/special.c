@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * special.c - see special.h.
- *
- * Something may change where a row of any reference in the loop becomes tight (bounds of inner loops,
- * guards), where the loop meets the value of an outer one, and where two references of the loop meet in the
- * same address. These are all of one kind: forms factor * x[loop] + sum of outer loops + constant that are 0.
- * The forms are collected once for each loop; with the outer loops given, each gives one value.
+ * special.c - Something may change where a row of any reference in the loop becomes tight (bounds of inner
+ * loops, guards), where the loop meets the value of an outer one, and where two references of the loop meet
+ * in the same address. These are all of one kind: forms factor * x[loop] + sum of outer loops + constant
+ * that are 0. The forms are collected once for each loop; with the outer loops given, each gives one value.
  */
-#include "static/reconstruct/special.h"
+#include "static/reconstruct/reconstruct_parts.h"
+
+#include "static/polyhedra/polyhedra.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/affine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ struct fm_specials {
 };
 
 /* Do two references share loop number `loop` and all outside it? */
-static bool share(const fm_reference *left, const fm_reference *right, unsigned loop)
+static bool share_loop(const fm_reference *left, const fm_reference *right, unsigned loop)
 {
     if (left->depth <= loop || right->depth <= loop) return false;
     return !memcmp(left->position, right->position, (loop + 1) * sizeof left->position[0]);
@@ -58,7 +57,7 @@ static void find_own_period(fm_specials *self, uint32_t number, unsigned loop, u
     *period = 1;
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *other = &list->references[i];
-        if (!share(&list->references[number], other, loop)) continue;
+        if (!share_loop(&list->references[number], other, loop)) continue;
         const int64_t factor = other->address.factors[loop] % block;
         if (factor) join_period(period, block / fm_greatest_divisor(block, factor));
         for (size_t r = 0; r < other->row_count; r++) { /* quotients */
@@ -77,7 +76,7 @@ static void find_bound_periods(fm_specials *self, uint32_t number, unsigned loop
     const fm_reference_list *list = self->list;
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *other = &list->references[i];
-        if (!share(&list->references[number], other, loop)) continue;
+        if (!share_loop(&list->references[number], other, loop)) continue;
         for (size_t r = 0; r < other->row_count; r++)
             for (unsigned k = loop + 1; other->rows[r].factors[loop] && k < other->depth; k++)
                 if (other->rows[r].factors[k]) join_period(&self->periods[number][loop], self->periods[i][k]);
@@ -212,7 +211,7 @@ static void put_meeting(loop_forms *forms, unsigned loop, const fm_reference *le
 
 /* Is there an array that one reference goes through by the loop at one depth, another by the loop at the
  * other depth, in the same direction (sign 1) or the opposite one? Only then can the two loops meet. */
-static bool swapped(const fm_reference_list *list, unsigned loop, unsigned outer, int sign)
+static bool swapped_by(const fm_reference_list *list, unsigned loop, unsigned outer, int sign)
 {
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *one = &list->references[i];
@@ -235,18 +234,19 @@ static void find_forms(const fm_reference_list *list, uint32_t number, unsigned 
             fm_row form = {0};
             form.factors[loop] = 1;
             form.factors[k] = sign;
-            if (swapped(list, loop, k, -sign)) put_form(forms, loop, form, false);
+            if (swapped_by(list, loop, k, -sign)) put_form(forms, loop, form, false);
         }
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *other = &list->references[i];
-        if (!share(own, other, loop)) continue;
+        if (!share_loop(own, other, loop)) continue;
         for (size_t k = 0; k < i; k++)
-            if (share(own, &list->references[k], loop)) put_meeting(forms, loop, other, &list->references[k]);
+            if (share_loop(own, &list->references[k], loop))
+                put_meeting(forms, loop, other, &list->references[k]);
     }
     forms->whole = forms->count;
     for (size_t i = 0; i < list->count; i++) {
         const fm_reference *other = &list->references[i];
-        if (!share(own, other, loop)) continue;
+        if (!share_loop(own, other, loop)) continue;
         for (size_t r = 0; r < other->row_count; r++) put_row(forms, loop, other, &other->rows[r]);
     }
 }
@@ -302,7 +302,7 @@ fm_status fm_specials_create(fm_specials **specials, const fm_reference_list *li
     for (uint32_t i = 0; i < list->count && ok; i++)
         for (unsigned loop = 0; loop < list->references[i].depth && ok; loop++) {
             uint32_t first = 0; /* those that share a loop share its forms */
-            while (!share(&list->references[first], &list->references[i], loop)) first++;
+            while (!share_loop(&list->references[first], &list->references[i], loop)) first++;
             if (first == i) {
                 loop_forms *made = fm_arena_allocate(self->arena, 1, sizeof *made);
                 ok = made != NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expression.c - makes expressions and conditions, and works them out for given values. */
-#include "static/region/expression.h"
-#include "static/polyhedra/rounding.h"
+#include "static/region/region.h"
 
-static const fm_expr *make(fm_arena *arena, fm_expr expression)
+static const fm_expr *make_expression(fm_arena *arena, fm_expr expression)
 {
     fm_expr *made = fm_arena_allocate(arena, 1, sizeof *made);
     if (made) *made = expression;
@@ -12,21 +11,21 @@ static const fm_expr *make(fm_arena *arena, fm_expr expression)
 
 const fm_expr *fm_expr_number(fm_arena *arena, int64_t number)
 {
-    return make(arena, (fm_expr){.kind = FM_EXPR_NUMBER, .number = number});
+    return make_expression(arena, (fm_expr){.kind = FM_EXPR_NUMBER, .number = number});
 }
 
 const fm_expr *fm_expr_parameter(fm_arena *arena, uint32_t index)
 {
-    return make(arena, (fm_expr){.kind = FM_EXPR_PARAMETER, .index = index});
+    return make_expression(arena, (fm_expr){.kind = FM_EXPR_PARAMETER, .index = index});
 }
 
 const fm_expr *fm_expr_variable(fm_arena *arena, uint32_t index)
 {
-    return make(arena, (fm_expr){.kind = FM_EXPR_VARIABLE, .index = index});
+    return make_expression(arena, (fm_expr){.kind = FM_EXPR_VARIABLE, .index = index});
 }
 
 /* Right sides of divisions are positive, so that nothing but sums and products can overflow. */
-static bool compute(fm_expr_kind kind, int64_t left, int64_t right, int64_t *value)
+static bool compute_binary(fm_expr_kind kind, int64_t left, int64_t right, int64_t *value)
 {
     switch (kind) {
     case FM_EXPR_ADD:
@@ -66,13 +65,13 @@ const fm_expr *fm_expr_binary(fm_arena *arena, fm_expr_kind kind, const fm_expr 
     if (!left || !right) return NULL;
     int64_t value;
     if (left->kind == FM_EXPR_NUMBER && right->kind == FM_EXPR_NUMBER &&
-        compute(kind, left->number, right->number, &value))
+        compute_binary(kind, left->number, right->number, &value))
         return fm_expr_number(arena, value);
     if (kind == FM_EXPR_ADD && left->kind == FM_EXPR_NUMBER && left->number == 0) return right;
     if (kind == FM_EXPR_ADD && right->kind == FM_EXPR_NUMBER && right->number == 0) return left;
     if (kind == FM_EXPR_MULTIPLY && left->kind == FM_EXPR_NUMBER && left->number == 1) return right;
     if (kind == FM_EXPR_MULTIPLY && right->kind == FM_EXPR_NUMBER && right->number == 1) return left;
-    return make(arena, (fm_expr){.kind = kind, .left = left, .right = right});
+    return make_expression(arena, (fm_expr){.kind = kind, .left = left, .right = right});
 }
 
 const fm_expr *fm_expr_add(fm_arena *arena, const fm_expr *left, const fm_expr *right)
@@ -134,7 +133,7 @@ bool fm_expr_value(const fm_expr *expression, const int64_t *parameters, const i
     }
     return fm_expr_value(expression->left, parameters, variables, &left) &&
            fm_expr_value(expression->right, parameters, variables, &right) &&
-           compute(expression->kind, left, right, value);
+           compute_binary(expression->kind, left, right, value);
 }
 
 bool fm_condition_value(const fm_condition *condition, const int64_t *parameters, const int64_t *variables,

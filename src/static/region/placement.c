@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.c - see placement.h. Array after array from a fixed address on, each in blocks of its own. */
-#include "static/region/placement.h"
+/* placement.c - Array after array from a fixed address on, each in blocks of its own. */
+#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/polyhedra/rounding.h"
-#include "static/region/region_text.h"
 
 #include <stdlib.h>
 

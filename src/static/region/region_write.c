@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region_write.c - the text form of a region (docs/STATIC-IR.md). What is written reads as the same region.
+/*
+ * region_write.c - the text form of a region (docs/STATIC-IR.md). What is written reads as the same region.
  */
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include "base/error.h"
 

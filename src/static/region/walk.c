@@ -6,11 +6,10 @@
  * node by node (fm_expr_value). One short cut: in a loop whose body is statements only, addresses that are
  * sums of the loop's variable advance by a constant.
  */
-#include "static/region/region_text.h"
+#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/region/placement.h"
 
 #include <stdlib.h>
 
@@ -27,7 +26,7 @@ typedef struct walker {
     uint32_t sizes[BATCH], tags[BATCH];
 } walker;
 
-static fm_status deliver(walker *self, fm_error *error)
+static fm_status deliver_accesses(walker *self, fm_error *error)
 {
     size_t count = self->count;
     self->count = 0;
@@ -35,10 +34,11 @@ static fm_status deliver(walker *self, fm_error *error)
     return self->visit(self->context, self->addresses, self->sizes, self->tags, count, error);
 }
 
-static inline fm_status emit(walker *self, int64_t address, uint32_t size, uint32_t tag, fm_error *error)
+static inline fm_status emit_access(walker *self, int64_t address, uint32_t size, uint32_t tag,
+                                    fm_error *error)
 {
     if (self->count == BATCH) {
-        fm_status status = deliver(self, error);
+        fm_status status = deliver_accesses(self, error);
         if (status != FM_OK) return status;
     }
     self->addresses[self->count] = (uint64_t)address;
@@ -76,7 +76,7 @@ static fm_status find_address(const walker *self, const fm_region_access *access
 static bool is_linear(const fm_expr *expression, uint32_t variable)
 {
     if (!fm_expr_uses(expression, variable) || expression->kind == FM_EXPR_VARIABLE) return true;
-    /* Of a product, one side has no variables at all (expression_read.c). */
+    /* Of a product, one side has no variables at all (region_words.c). */
     return (expression->kind == FM_EXPR_ADD || expression->kind == FM_EXPR_MULTIPLY) &&
            is_linear(expression->left, variable) && is_linear(expression->right, variable);
 }
@@ -124,7 +124,7 @@ static fm_status stream_loop(walker *self, const fm_region_node *loop, int64_t f
         }
     for (uint64_t n = 0; n < times && status == FM_OK; n++)
         for (size_t i = 0; i < count && status == FM_OK; i++) {
-            status = emit(self, streams[i].address, streams[i].size, streams[i].tag, error);
+            status = emit_access(self, streams[i].address, streams[i].size, streams[i].tag, error);
             streams[i].address += streams[i].advance;
         }
     return status;
@@ -132,7 +132,7 @@ static fm_status stream_loop(walker *self, const fm_region_node *loop, int64_t f
 
 /* ---- the walk ---- */
 
-static fm_status walk(walker *self, const fm_region_node *node, fm_error *error);
+static fm_status walk_nodes(walker *self, const fm_region_node *node, fm_error *error);
 
 static fm_status walk_loop(walker *self, const fm_region_node *node, fm_error *error)
 {
@@ -153,12 +153,12 @@ static fm_status walk_loop(walker *self, const fm_region_node *node, fm_error *e
     fm_status status = FM_OK;
     for (uint64_t n = 0; n < times && status == FM_OK; n++) {
         self->variables[node->variable] = first + (int64_t)n * node->step;
-        status = walk(self, node->body, error);
+        status = walk_nodes(self, node->body, error);
     }
     return status;
 }
 
-static fm_status walk(walker *self, const fm_region_node *node, fm_error *error)
+static fm_status walk_nodes(walker *self, const fm_region_node *node, fm_error *error)
 {
     fm_status status = FM_OK;
     for (; node && status == FM_OK; node = node->next) {
@@ -171,15 +171,15 @@ static fm_status walk(walker *self, const fm_region_node *node, fm_error *error)
             if (!fm_condition_value(node->condition, self->placement->parameters, self->variables, &holds))
                 return fm_region_fail(error, FM_E_ARGUMENT, self->region, &node->place,
                                       "a condition cannot be worked out");
-            status = walk(self, holds ? node->body : node->otherwise, error);
+            status = walk_nodes(self, holds ? node->body : node->otherwise, error);
             break;
         case FM_NODE_STATEMENT:
             for (size_t i = 0; i < node->access_count && status == FM_OK; i++) {
                 int64_t address;
                 status = find_address(self, &node->accesses[i], &address, error);
                 if (status == FM_OK)
-                    status = emit(self, address, (uint32_t)node->accesses[i].member_bytes,
-                                  node->first_access + (uint32_t)i + 1, error);
+                    status = emit_access(self, address, (uint32_t)node->accesses[i].member_bytes,
+                                         node->first_access + (uint32_t)i + 1, error);
             }
             break;
         }
@@ -202,8 +202,8 @@ fm_status fm_region_walk(const fm_region *region, uint64_t granularity, fm_layou
         self->visit = visit;
         self->context = context;
         self->variables = variables;
-        status = walk(self, region->body, error);
-        if (status == FM_OK) status = deliver(self, error);
+        status = walk_nodes(self, region->body, error);
+        if (status == FM_OK) status = deliver_accesses(self, error);
     } else {
         status = fm_fail_memory(error, sizeof *self, "working a region off");
     }

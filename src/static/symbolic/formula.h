@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * formula.h - a number that depends on parameters, as a sum of pieces that can be evaluated quickly, exactly,
- * and without isl.
+ * formula.h - a number that depends on parameters, as a sum of pieces that can be evaluated quickly,
+ * exactly, and without isl.
  *
  * A piece has columns: parameters, variables that are gone through, and what is derived of these: quotients
  * rounded down and products. At every point where all of its conditions hold it adds the value of its
@@ -10,7 +10,7 @@
 #ifndef FATHOM_STATIC_FORMULA_H
 #define FATHOM_STATIC_FORMULA_H
 
-#include "static/counter/counter.h"
+#include "static/counter/counter_system.h"
 
 enum { FM_FORMULA_MOST_FACTORS = 8, FM_FORMULA_MOST_VARIABLES = 4 };
 
@@ -54,7 +54,6 @@ typedef struct fm_formula {
 } fm_formula;
 
 void fm_formula_clear(fm_formula *formula);
-void fm_formula_piece_clear(fm_formula_piece *piece);
 
 /* A product that a system has as a kept variable without any conditions of its own: factors are columns of
  * the system. */
@@ -94,5 +93,38 @@ fm_formula_status fm_formula_visit_points(const fm_formula *formula, const int64
 
 /* The sum at these values of the parameters. */
 fm_formula_status fm_formula_value(const fm_formula *formula, const int64_t *parameters, int64_t *value);
+
+/* ---- along one variable ---- */
+
+/*
+ * The sum of a piece's polynomial along one variable, all others being fixed, without going through its
+ * values one by one.
+ */
+
+/* What is fixed along the variable: which columns vary with it, and the conditions that do, equalities first.
+ */
+typedef struct fm_formula_along {
+    const fm_formula_piece *piece;
+    unsigned variable; /* its column */
+    const bool *varies;
+    const uint64_t *masks; /* of each derived column that is a quotient: the columns that its line has */
+    uint64_t varying;      /* the columns that vary, as bits */
+    const int64_t *const *conditions;
+    const uint64_t *condition_masks; /* the columns that each has */
+    size_t condition_count, equality_count;
+} fm_formula_along;
+
+/* The sum of a line over those of its columns that are not 0. */
+static inline bool fm_formula_masked_line_at(const fm_formula_piece *piece, const int64_t *line,
+                                             uint64_t mask, const int64_t *at, int64_t *value)
+{
+    __int128 sum = line[piece->columns];
+    for (; mask; mask &= mask - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(mask);
+        sum += (__int128)line[i] * at[i];
+    }
+    *value = (int64_t)sum;
+    return *value == sum;
+}
 
 #endif

@@ -2,14 +2,16 @@
 /*
  * formula_text.c - formulas for people: one polynomial for large parameters. What adds to a number at one
  * large point is summed up, with the parameters left open; from where on the sum is right is then found out
- * by comparing it with the exact number at many points. It is a description: values are never computed by it.
+ * by comparing it with the exact number at many points. It is a description: values are never computed by
+ * it.
  */
 #include "static/symbolic/symbolic.h"
 
+#include "static/polyhedra/polyhedra.h"
+#include "static/polyhedra/polynomial.h"
+
 #include "base/clock.h"
 #include "base/memory.h"
-#include "static/counts/poly_text.h"
-#include "static/polyhedra/points.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,7 +31,7 @@ typedef struct description {
     bool failed;
 } description;
 
-static void clear(description *this)
+static void clear_description(description *this)
 {
     fm_poly_clear(&this->sum);
     for (size_t i = 0; i < this->atom_count; i++) fm_poly_clear(&this->atoms[i].of);
@@ -308,7 +310,7 @@ static char *condition_of(const fm_symbolic *symbolic, const int64_t *from)
 }
 
 /* Terms that are 0 are dropped. */
-static void tidy(fm_poly *poly)
+static void tidy_poly(fm_poly *poly)
 {
     size_t count = 0;
     for (size_t i = 0; i < poly->count; i++) {
@@ -322,7 +324,7 @@ static void tidy(fm_poly *poly)
     poly->count = count;
 }
 
-static void describe(fm_symbolic *symbolic, size_t index, double deadline)
+static void describe_formula(fm_symbolic *symbolic, size_t index, double deadline)
 {
     description this = {.symbolic = symbolic};
     int64_t x[FM_OPEN_MOST] = {0}, values[FM_OPEN_MOST] = {0}, from[FM_OPEN_MOST] = {0};
@@ -341,7 +343,7 @@ static void describe(fm_symbolic *symbolic, size_t index, double deadline)
         fm_poly_clear(&this.sum);
         this.sum = misses;
     }
-    tidy(&this.sum);
+    tidy_poly(&this.sum);
     comparing compared = {.symbolic = symbolic, .index = index, .text = &this, .deadline = deadline};
     done = done && !this.sum.failed && fm_quick_poly_create(&compared.sum, &this.sum);
     for (size_t i = 0; i < this.atom_count && done; i++)
@@ -357,11 +359,11 @@ static void describe(fm_symbolic *symbolic, size_t index, double deadline)
     }
     fm_quick_poly_clear(&compared.sum);
     for (size_t i = 0; i < MOST_ATOMS; i++) fm_quick_poly_clear(&compared.atoms[i]);
-    clear(&this);
+    clear_description(&this);
 }
 
 void fm_symbolic_describe(fm_symbolic *symbolic, double deadline)
 {
     for (size_t i = FM_SYMBOLIC_LOADS; i < fm_symbolic_formula_count(symbolic); i++)
-        describe(symbolic, i, deadline);
+        describe_formula(symbolic, i, deadline);
 }

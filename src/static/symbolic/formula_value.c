@@ -1,12 +1,356 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * formula_value.c - the value of a formula (formula.h). A variable is gone through between bounds that come
- * from all conditions, in floating point and a little wide; whether a point counts is decided exactly.
- */
-#include "static/symbolic/formula_along.h"
+/* formula_value.c - the value of a formula (formula.h). */
+#include "static/symbolic/formula.h"
+
+#include "static/polyhedra/polyhedra.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- along one variable ---- */
+
+/*
+ * Quotients of sums with whole factors repeat their rounding after some values of the variable, the period.
+ * Values that are a period apart are first + r + period * y: for a fixed r every column is a polynomial in y
+ * with whole factors, and so are conditions and the value. Conditions up to degree 2 hold in some intervals
+ * of y, which are found in floating point and corrected exactly; over an interval the polynomial is summed
+ * by its differences: f(0) + … + f(n - 1) = sum over k of (k-th difference at 0) * binomial(n, k + 1).
+ */
+
+enum { MOST_PERIOD = 4096, MOST_SUM_DEGREE = 8, MOST_INTERVALS = 16 };
+
+/* Values of columns, lines and the polynomial at a point; false: beyond their bits. */
+static bool formula_line_at(const fm_formula_piece *piece, const int64_t *line, const int64_t *at,
+                            int64_t *value)
+{
+    __int128 sum = line[piece->columns];
+    for (unsigned i = 0; i < piece->columns; i++)
+        if (line[i]) sum += (__int128)line[i] * at[i];
+    *value = (int64_t)sum;
+    return *value == sum;
+}
+
+/* mask: the columns that the line of a quotient has. */
+static bool formula_derive(const fm_formula_piece *piece, const fm_derived *one, uint64_t mask, int64_t *at)
+{
+    int64_t value = 1;
+    if (one->by) {
+        if (!fm_formula_masked_line_at(piece, &piece->numbers[one->line], mask, at, &value)) return false;
+        /* A shift of a negative number rounds down, as gcc and clang define it. */
+        value = (one->by & (one->by - 1)) == 0 ? value >> __builtin_ctzll((uint64_t)one->by)
+                                               : fm_floor_divide(value, one->by);
+    }
+    for (unsigned i = 0; i < one->count; i++)
+        if (__builtin_mul_overflow(value, at[one->factors[i]], &value)) return false;
+    at[one->column] = value;
+    return true;
+}
+
+/* Values of columns, lines and the polynomial at a point; false: beyond their bits. */
+static bool formula_poly_at(const fm_formula_piece *piece, const int64_t *at, __int128 *value)
+{
+    __int128 sum = 0;
+    for (size_t i = 0; i < piece->term_count; i++) {
+        const fm_formula_term *term = &piece->terms[i];
+        __int128 product = term->factor;
+        for (unsigned k = 0; k < term->count; k++)
+            if (__builtin_mul_overflow(product, (__int128)at[term->columns[k]], &product)) return false;
+        if (__builtin_add_overflow(sum, product, &sum)) return false;
+    }
+    if (sum % piece->denominator) return false;
+    *value = sum / piece->denominator;
+    return true;
+}
+
+/* ---- periods and degrees ---- */
+
+enum { MOST_CONDITIONS = 128 };
+
+typedef struct shape {
+    int64_t period;
+    unsigned value; /* its degree */
+    bool curved;    /* there are conditions of degree 2 */
+    uint8_t degrees[MOST_CONDITIONS];
+    /* Over a period: the change of a condition of degree 1, and the change of the change of one of degree 2,
+     * are the same everywhere. */
+    int64_t slopes[MOST_CONDITIONS], bends[MOST_CONDITIONS];
+} shape;
+
+static bool join_periods(int64_t *period, int64_t other)
+{
+    *period = *period / fm_greatest_divisor(*period, other) * other;
+    return *period <= MOST_PERIOD;
+}
+
+static bool find_shape(const fm_formula_along *along, shape *found)
+{
+    const fm_formula_piece *piece = along->piece;
+    int64_t periods[FM_COLUMNS];
+    unsigned degrees[FM_COLUMNS] = {0};
+    if (along->condition_count > MOST_CONDITIONS) return false;
+    for (unsigned i = 0; i < piece->columns; i++) periods[i] = 1;
+    degrees[along->variable] = 1;
+    found->period = 1;
+    found->value = 0;
+    found->curved = false;
+    for (size_t i = 0; i < piece->derived_count; i++) {
+        const fm_derived *one = &piece->derived[i];
+        int64_t period = 1;
+        unsigned degree = 0;
+        if (!along->varies[one->column]) continue;
+        for (uint64_t mask = along->masks[i] & along->varying; mask; mask &= mask - 1) {
+            const unsigned k = (unsigned)__builtin_ctzll(mask);
+            if (!join_periods(&period, periods[k])) return false;
+            if (degrees[k] > degree) degree = degrees[k];
+        }
+        if (one->by && degree && (period > MOST_PERIOD / one->by)) return false;
+        if (one->by && degree) period *= one->by;
+        for (unsigned k = 0; k < one->count; k++) {
+            if (!along->varies[one->factors[k]]) continue;
+            if (!join_periods(&period, periods[one->factors[k]])) return false;
+            degree += degrees[one->factors[k]];
+        }
+        periods[one->column] = period;
+        degrees[one->column] = degree;
+        if (!join_periods(&found->period, period)) return false;
+    }
+    for (size_t i = 0; i < along->condition_count; i++) {
+        unsigned degree = 0;
+        for (uint64_t mask = along->varying; mask; mask &= mask - 1) {
+            const unsigned k = (unsigned)__builtin_ctzll(mask);
+            if (along->conditions[i][k] && degrees[k] > degree) degree = degrees[k];
+        }
+        if (degree > 2) return false;
+        found->degrees[i] = (uint8_t)degree;
+        found->curved |= degree == 2;
+    }
+    for (size_t i = 0; i < piece->term_count; i++) {
+        unsigned degree = 0;
+        for (unsigned k = 0; k < piece->terms[i].count; k++) degree += degrees[piece->terms[i].columns[k]];
+        if (degree > found->value) found->value = degree;
+    }
+    return found->value <= MOST_SUM_DEGREE;
+}
+
+/* ---- where conditions hold ---- */
+
+typedef struct interval {
+    int64_t first, last;
+} interval;
+
+typedef struct intervals {
+    size_t count;
+    interval at[MOST_INTERVALS];
+} intervals;
+
+/* A condition: value + slope * y + bend * y (y - 1) / 2. The numbers are below 2^62. */
+typedef struct curve {
+    int64_t value, slope, bend;
+} curve;
+
+static __int128 curve_at(const curve *of, int64_t y)
+{
+    return of->value + (__int128)of->slope * y + of->bend * ((__int128)y * (y - 1) / 2);
+}
+
+/* The last y from `low` on up to `high` with curve >= 0 (sign 1) or < 0 (sign -1), which is so from low on up
+ * to some place, near `guess`; low - 1: none. */
+static int64_t last_with(const curve *of, int sign, int64_t low, int64_t high, double guess)
+{
+    int64_t y = guess < (double)low ? low - 1 : guess > (double)high ? high : (int64_t)guess;
+    while (y >= low && (curve_at(of, y) >= 0) != (sign > 0)) y--;
+    while (y < high && (curve_at(of, y + 1) >= 0) == (sign > 0)) y++;
+    return y;
+}
+
+/* The intervals inside [low, high] where the curve is not negative. */
+static size_t not_negative(const curve *of, int64_t low, int64_t high, interval *made)
+{
+    size_t count = 0;
+    if (of->bend <= 0) { /* between two places where it holds it holds everywhere */
+        const bool begins = curve_at(of, low) >= 0, ends = curve_at(of, high) >= 0;
+        if (begins && ends) made[count++] = (interval){low, high};
+        if (begins == ends && (begins || of->bend == 0)) return count;
+    }
+    if (of->bend == 0) {   /* it changes its sign once */
+        if (of->slope > 0) /* y >= -value / slope, rounded up */
+            made[count++] = (interval){-fm_floor_divide(of->value, of->slope), high};
+        else
+            made[count++] = (interval){low, fm_floor_divide(of->value, -of->slope)};
+        return count;
+    }
+    /* value + (slope - bend / 2) y + bend / 2 y^2 */
+    const double a = (double)of->bend / 2, b = (double)of->slope - a, c = (double)of->value;
+    const double inside = b * b - 4 * a * c, root = inside > 0 ? sqrt(inside) : 0, top = -b / (2 * a);
+    const double left = top - root / (2 * fabs(a)), right = top + root / (2 * fabs(a));
+    /* The two halves, up to the highest (lowest) value and behind it: each side changes its sign once at
+     * most. */
+    const int64_t middle = top < (double)low ? low - 1 : top >= (double)high ? high : (int64_t)floor(top);
+    const int rising = of->bend < 0 ? 1 : -1; /* on the left side */
+    for (int side = 0; side < 2; side++) {
+        const int64_t begin = side ? middle + 1 : low, end = side ? high : middle;
+        if (begin > end) continue;
+        const int first_sign = side ? rising : -rising; /* of the part that comes first on this side */
+        const int64_t last = last_with(of, first_sign, begin, end, side ? right : left);
+        interval one = first_sign > 0 ? (interval){begin, last} : (interval){last + 1, end};
+        if (one.first > one.last) continue;
+        if (count && made[count - 1].last + 1 == one.first)
+            made[count - 1].last = one.last;
+        else
+            made[count++] = one;
+    }
+    return count;
+}
+
+static bool keep_where(const curve *of, intervals *all)
+{
+    interval left[MOST_INTERVALS];
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (count + 2 > MOST_INTERVALS) return false;
+        count += not_negative(of, all->at[i].first, all->at[i].last, &left[count]);
+    }
+    for (size_t i = 0; i < count; i++) all->at[i] = left[i];
+    all->count = count;
+    return true;
+}
+
+/* ---- one residue ---- */
+
+/* The columns at a value of the variable. */
+static bool place_columns(const fm_formula_along *along, int64_t *at, int64_t value)
+{
+    const fm_formula_piece *piece = along->piece;
+    at[along->variable] = value;
+    for (size_t i = 0; i < piece->derived_count; i++)
+        if (along->varies[piece->derived[i].column] &&
+            !formula_derive(piece, &piece->derived[i], along->masks[i], at))
+            return false;
+    return true;
+}
+
+/* A condition at a point; false: too large for curves. */
+static bool condition_at(const fm_formula_along *along, size_t number, const int64_t *at, int64_t *value)
+{
+    return fm_formula_masked_line_at(along->piece, along->conditions[number], along->condition_masks[number],
+                                     at, value) &&
+           *value < INT64_MAX / 8 && *value > -(INT64_MAX / 8);
+}
+
+/* What is the same for all values of the variable. */
+static bool find_changes(const fm_formula_along *along, shape *of, int64_t *at, int64_t first)
+{
+    int64_t values[3][MOST_CONDITIONS];
+    for (unsigned y = 0; y <= (of->curved ? 2u : 1u); y++) {
+        if (!place_columns(along, at, first + (int64_t)y * of->period)) return false;
+        for (size_t i = 0; i < along->condition_count; i++)
+            if (of->degrees[i] >= y && !condition_at(along, i, at, &values[y][i])) return false;
+    }
+    for (size_t i = 0; i < along->condition_count; i++) {
+        of->slopes[i] = of->degrees[i] == 1 ? values[1][i] - values[0][i] : 0;
+        of->bends[i] = of->degrees[i] == 2 ? values[2][i] - 2 * values[1][i] + values[0][i] : 0;
+    }
+    return true;
+}
+
+/* Where all conditions hold among y = 0 … count - 1. false: not found out. */
+static bool find_intervals(const fm_formula_along *along, const shape *of, int64_t *at, int64_t first,
+                           int64_t count, intervals *all)
+{
+    curve curves[MOST_CONDITIONS];
+    all->count = 0;
+    if (!place_columns(along, at, first)) return false;
+    for (size_t i = 0; i < along->condition_count; i++) {
+        const bool equality = i < along->equality_count;
+        curves[i] = (curve){.slope = of->slopes[i], .bend = of->bends[i]};
+        if (!condition_at(along, i, at, &curves[i].value)) return false;
+        const int64_t value = curves[i].value, slope = curves[i].slope;
+        if (of->degrees[i] == 2) continue;
+        /* It never holds, or it is an equality that is passed by. */
+        if (equality ? (slope == 0 ? value != 0 : value % slope != 0) : value < 0 && slope <= 0) return true;
+    }
+    if (of->curved && !place_columns(along, at, first + of->period)) return false;
+    all->at[0] = (interval){0, count - 1};
+    all->count = 1;
+    for (size_t i = 0; i < along->condition_count && all->count; i++) {
+        curve *one = &curves[i];
+        if (of->degrees[i] == 2) {
+            int64_t next;
+            if (!condition_at(along, i, at, &next)) return false;
+            one->slope = next - one->value;
+        }
+        if (!keep_where(one, all)) return false;
+        if (i >= along->equality_count) continue;
+        *one = (curve){-one->value, -one->slope, -one->bend};
+        if (!keep_where(one, all)) return false;
+    }
+    return true;
+}
+
+/* The sum of n values of a polynomial whose first ones are given; they become its differences. */
+static bool sum_differences(__int128 *values, unsigned degree, int64_t n, __int128 *sum)
+{
+    for (unsigned k = 1; k <= degree; k++)
+        for (unsigned i = degree; i >= k; i--)
+            if (__builtin_sub_overflow(values[i], values[i - 1], &values[i])) return false;
+    __int128 binomial = n, product;
+    for (unsigned k = 0;; k++) {
+        if (__builtin_mul_overflow(values[k], binomial, &product) ||
+            __builtin_add_overflow(*sum, product, sum))
+            return false;
+        if (k == degree) return true;
+        if (__builtin_mul_overflow(binomial, (__int128)(n - 1 - (int64_t)k), &binomial)) return false;
+        binomial /= k + 2;
+    }
+}
+
+static bool sum_interval(const fm_formula_along *along, const shape *of, int64_t *at, int64_t first,
+                         int64_t count, __int128 *sum)
+{
+    __int128 values[MOST_SUM_DEGREE + 1];
+    const bool all = count <= (int64_t)of->value + 1;
+    const unsigned points = all ? (unsigned)count : of->value + 1;
+    for (unsigned i = 0; i < points; i++) {
+        if (!place_columns(along, at, first + (int64_t)i * of->period) ||
+            !formula_poly_at(along->piece, at, &values[i]))
+            return false;
+        if (all && __builtin_add_overflow(*sum, values[i], sum)) return false;
+    }
+    return all || sum_differences(values, of->value, count, sum);
+}
+
+/*
+ * Adds the values at all points from first to last where the conditions hold. at: the columns, of which those
+ * that vary are changed. false: it is not done here, and nothing was added: too few values to be worth it,
+ * conditions of a degree above 2, or numbers beyond 128 bits on the way.
+ */
+static bool formula_sum_along(const fm_formula_along *along, int64_t *at, int64_t first, int64_t last,
+                              __int128 *sum)
+{
+    shape of;
+    int64_t length;
+    __int128 made = 0;
+    if (__builtin_sub_overflow(last, first, &length) || length < 16 || !find_shape(along, &of)) return false;
+    if (length / of.period < 4) return false; /* one by one is as quick */
+    if (!find_changes(along, &of, at, first)) return false;
+    for (int64_t rest = 0; rest < of.period; rest++) {
+        intervals all;
+        if (!find_intervals(along, &of, at, first + rest, (length - rest) / of.period + 1, &all))
+            return false;
+        for (size_t i = 0; i < all.count; i++)
+            if (!sum_interval(along, &of, at, first + rest + all.at[i].first * of.period,
+                              all.at[i].last - all.at[i].first + 1, &made))
+                return false;
+    }
+    return !__builtin_add_overflow(*sum, made, sum);
+}
+
+/* ---- values ---- */
+
+/*
+ * The value of a formula (formula.h). A variable is gone through between bounds that come from all
+ * conditions, in floating point and a little wide; whether a point counts is decided exactly.
+ */
 
 enum { MOST_STEPS = 1 << 22, MOST_CHANGING = 256, MOST_MASKS = 192, FEW = 32 };
 
@@ -57,7 +401,7 @@ static void add_value(evaluation *this)
         if (!this->visit(this->context, this->piece, this->at)) this->status = FM_FORMULA_TOO_LONG;
         return;
     }
-    if (!fm_formula_poly_at(this->piece, this->at, &value) ||
+    if (!formula_poly_at(this->piece, this->at, &value) ||
         __builtin_add_overflow(this->sum, value, &this->sum))
         this->status = FM_FORMULA_OVERFLOW;
 }
@@ -68,11 +412,11 @@ static void add_point(evaluation *this)
     const size_t width = piece->columns + 1u;
     bool fits = true;
     for (size_t i = 0; i < piece->derived_count && fits; i++)
-        fits = fm_formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at);
+        fits = formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at);
     const int64_t *line = this->lines;
     for (size_t i = 0; i < piece->equality_count + piece->inequality_count && fits; i++, line += width) {
         int64_t value;
-        fits = fm_formula_line_at(piece, line, this->at, &value);
+        fits = formula_line_at(piece, line, this->at, &value);
         if (fits && (i < piece->equality_count ? value != 0 : value < 0)) return;
     }
     if (fits)
@@ -98,7 +442,7 @@ static void scale_span(span *to, double by)
     }
 }
 
-static bool not_negative(const span *one, const double *range)
+static bool span_not_negative(const span *one, const double *range)
 {
     for (int side = 0; side < 2; side++)
         if (one->low[0] + one->low[1] * range[side] < 0) return false;
@@ -115,7 +459,7 @@ static span product_span(const span *left, const span *right, const double *rang
         scale_span(&result, fixed->low[0]);
         return result;
     }
-    result.unknown = !range || !not_negative(left, range) || !not_negative(right, range);
+    result.unknown = !range || !span_not_negative(left, range) || !span_not_negative(right, range);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
             result.low[i + j] += left->low[i] * right->low[j];
@@ -219,15 +563,15 @@ static bool find_range(const evaluation *this, unsigned number, const int64_t *l
 
 /* ---- boxes of several variables ---- */
 
-typedef struct interval {
+typedef struct real_interval {
     double low, high;
-} interval;
+} real_interval;
 
-static interval multiplied(interval left, interval right)
+static real_interval multiplied_intervals(real_interval left, real_interval right)
 {
     const double corners[4] = {left.low * right.low, left.low * right.high, left.high * right.low,
                                left.high * right.high};
-    interval result = {corners[0], corners[0]};
+    real_interval result = {corners[0], corners[0]};
     for (int i = 1; i < 4; i++) {
         if (corners[i] < result.low) result.low = corners[i];
         if (corners[i] > result.high) result.high = corners[i];
@@ -235,10 +579,10 @@ static interval multiplied(interval left, interval right)
     return result;
 }
 
-static interval line_interval(const fm_formula_piece *piece, const int64_t *line, uint64_t mask,
-                              const interval *columns)
+static real_interval line_interval(const fm_formula_piece *piece, const int64_t *line, uint64_t mask,
+                                   const real_interval *columns)
 {
-    interval sum = {(double)line[piece->columns], (double)line[piece->columns]};
+    real_interval sum = {(double)line[piece->columns], (double)line[piece->columns]};
     for (; mask; mask &= mask - 1) {
         const unsigned i = (unsigned)__builtin_ctzll(mask);
         const double factor = (double)line[i];
@@ -249,28 +593,29 @@ static interval line_interval(const fm_formula_piece *piece, const int64_t *line
 }
 
 /* The columns of a box. */
-static void find_intervals(const evaluation *this, const int64_t (*box)[2], interval *columns)
+static void column_intervals(const evaluation *this, const int64_t (*box)[2], real_interval *columns)
 {
     const fm_formula_piece *piece = this->piece;
     for (unsigned i = 0; i < piece->parameters; i++)
-        columns[i] = (interval){(double)this->at[i], (double)this->at[i]};
+        columns[i] = (real_interval){(double)this->at[i], (double)this->at[i]};
     for (unsigned i = 0; i < piece->variables; i++)
-        columns[piece->parameters + i] = (interval){(double)box[i][0], (double)box[i][1]};
+        columns[piece->parameters + i] = (real_interval){(double)box[i][0], (double)box[i][1]};
     for (size_t i = 0; i < piece->derived_count; i++) {
         const fm_derived *one = &piece->derived[i];
-        interval value = {1, 1};
+        real_interval value = {1, 1};
         if (one->by) {
             value = line_interval(piece, &piece->numbers[one->line], this->derived_masks[i], columns);
             value.low = floor(value.low / (double)one->by);
             value.high = floor(value.high / (double)one->by);
         }
-        for (unsigned k = 0; k < one->count; k++) value = multiplied(value, columns[one->factors[k]]);
+        for (unsigned k = 0; k < one->count; k++)
+            value = multiplied_intervals(value, columns[one->factors[k]]);
         columns[one->column] = value;
     }
 }
 
 /* What a condition, whose sum over the box this is, says of a variable that it has. */
-static void cut_box(double factor, interval sum, double much, int64_t *range)
+static void cut_box(double factor, real_interval sum, double much, int64_t *range)
 {
     /* factor * (x - the end that makes the sum largest) + sum.high >= 0 */
     const double slack = (sum.high + much) / fabs(factor);
@@ -282,27 +627,27 @@ static void cut_box(double factor, interval sum, double much, int64_t *range)
 }
 
 /* Makes the box smaller; false: no condition can hold anywhere in it. */
-static bool shrink(const evaluation *this, int64_t (*box)[2])
+static bool shrink_box(const evaluation *this, int64_t (*box)[2])
 {
     const fm_formula_piece *piece = this->piece;
-    interval columns[FM_COLUMNS];
-    find_intervals(this, (const int64_t(*)[2])box, columns);
+    real_interval columns[FM_COLUMNS];
+    column_intervals(this, (const int64_t(*)[2])box, columns);
     for (int pass = 0; pass < 2; pass++) {
         const int64_t *line = this->lines;
         for (size_t i = 0; i < piece->equality_count + piece->inequality_count;
              i++, line += piece->columns + 1u) {
-            const interval sum = line_interval(piece, line, mask_at(this, i, line), columns);
+            const real_interval sum = line_interval(piece, line, mask_at(this, i, line), columns);
             const double much = 1 + 1e-9 * (fabs(sum.low) + fabs(sum.high));
             if (sum.high < -much || (i < piece->equality_count && sum.low > much)) return false;
             for (unsigned k = 0; k < piece->variables && pass == 0; k++) {
                 const double factor = (double)line[piece->parameters + k];
-                const interval opposite = {-sum.high, -sum.low};
+                const real_interval opposite = {-sum.high, -sum.low};
                 if (factor == 0) continue;
                 cut_box(factor, sum, much, box[k]);
                 if (i < piece->equality_count) cut_box(-factor, opposite, much, box[k]);
             }
         }
-        if (pass == 0) find_intervals(this, (const int64_t(*)[2])box, columns);
+        if (pass == 0) column_intervals(this, (const int64_t(*)[2])box, columns);
     }
     return true;
 }
@@ -326,8 +671,7 @@ static void go_through(evaluation *this, unsigned number, const int64_t *shadow,
     varies[variable] = true;
     for (size_t i = 0; i < piece->derived_count; i++) {
         const fm_derived *one = &piece->derived[i];
-        if (!fm_formula_derive(piece, one, this->derived_masks[i], this->at))
-            this->status = FM_FORMULA_OVERFLOW;
+        if (!formula_derive(piece, one, this->derived_masks[i], this->at)) this->status = FM_FORMULA_OVERFLOW;
         bool vary = (this->derived_masks[i] & varying) != 0;
         for (unsigned k = 0; k < one->count; k++) vary |= varies[one->factors[k]];
         varies[one->column] = vary;
@@ -361,7 +705,7 @@ static void go_through(evaluation *this, unsigned number, const int64_t *shadow,
                                     .condition_count = count,
                                     .equality_count = equalities};
     const bool at_once = !this->visit && this->status == FM_FORMULA_OK && may_go_on(this);
-    if (at_once && box && fm_formula_sum_along(&along, this->at, box[0], box[1], &this->sum)) {
+    if (at_once && box && formula_sum_along(&along, this->at, box[0], box[1], &this->sum)) {
         this->at[variable] = 0;
         return;
     }
@@ -372,14 +716,14 @@ static void go_through(evaluation *this, unsigned number, const int64_t *shadow,
         this->status = FM_FORMULA_TOO_LONG;
     }
     if (at_once && !box && this->status == FM_FORMULA_OK &&
-        fm_formula_sum_along(&along, this->at, first, last, &this->sum))
+        formula_sum_along(&along, this->at, first, last, &this->sum))
         last = first - 1; /* done */
     for (int64_t x = first; x <= last && may_go_on(this); x++) {
         bool fits = true, holds = true;
         this->at[variable] = x;
         for (size_t i = 0; i < piece->derived_count && fits; i++)
             if (varies[piece->derived[i].column])
-                fits = fm_formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at);
+                fits = formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at);
         for (size_t i = 0; i < count && fits && holds; i++) {
             int64_t value = 0;
             fits = fm_formula_masked_line_at(piece, changing[i], changing_masks[i], this->at, &value);
@@ -394,21 +738,21 @@ static void go_through(evaluation *this, unsigned number, const int64_t *shadow,
 }
 
 /* Variables from this number on: halved until one value is left, or nothing can be in it. */
-static void divide(evaluation *this, unsigned number, int64_t (*box)[2], const int64_t *shadow)
+static void divide_box(evaluation *this, unsigned number, int64_t (*box)[2], const int64_t *shadow)
 {
     const fm_formula_piece *piece = this->piece;
     int64_t smaller[FM_FORMULA_MOST_VARIABLES][2];
     memcpy(smaller, box, sizeof smaller);
-    if (!may_go_on(this) || !shrink(this, smaller)) return;
+    if (!may_go_on(this) || !shrink_box(this, smaller)) return;
     const int64_t first = smaller[number][0], last = smaller[number][1];
     if (first > last) return;
     if (first < last) {
         const int64_t middle = first + (last - first) / 2;
         smaller[number][1] = middle;
-        divide(this, number, smaller, shadow);
+        divide_box(this, number, smaller, shadow);
         smaller[number][0] = middle + 1;
         smaller[number][1] = last;
-        divide(this, number, smaller, shadow);
+        divide_box(this, number, smaller, shadow);
         return;
     }
     this->at[piece->parameters + number] = first;
@@ -417,7 +761,7 @@ static void divide(evaluation *this, unsigned number, int64_t (*box)[2], const i
     if (number + 2 == piece->variables)
         go_through(this, number + 1, shadow, smaller[number + 1]);
     else
-        divide(this, number + 1, smaller, shadow);
+        divide_box(this, number + 1, smaller, shadow);
     this->at[piece->parameters + number] = 0;
 }
 
@@ -435,7 +779,7 @@ static void add_piece(evaluation *this)
         go_through(this, 0, shadow, NULL);
     if (piece->variables < 2) return;
     for (size_t i = 0; i < piece->derived_count; i++)
-        if (!fm_formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at))
+        if (!formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at))
             this->status = FM_FORMULA_OVERFLOW;
     for (unsigned i = 0; i < piece->variables; i++) {
         at += piece->shadow_counts[i] * width;
@@ -444,7 +788,7 @@ static void add_piece(evaluation *this)
         if (box[i][0] > box[i][1]) return;
         at += (piece->alone_counts[i] + piece->plain_counts[i]) * width;
     }
-    divide(this, 0, box, shadow);
+    divide_box(this, 0, box, shadow);
 }
 
 static void add_pieces(evaluation *this, const fm_formula *formula, const int64_t *parameters)

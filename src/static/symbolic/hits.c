@@ -1,12 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits.c - see hits.h. */
-#include "static/symbolic/hits.h"
-#include "static/symbolic/distance.h"
+/* hits.c - distances of an open region, and how many of them hit (symbolic.h). */
+#include "static/symbolic/symbolic.h"
+
+#include "static/counter/counter_system.h"
+#include "static/counter/counter_touches.h"
+#include "static/polyhedra/polyhedra.h"
 
 #include "base/memory.h"
 
+#include <isl/set.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- pieces ---- */
+
+void fm_open_pieces_clear(fm_open_pieces *pieces)
+{
+    fm_pieces_clear(&pieces->reuses);
+    fm_pieces_clear(&pieces->cold);
+    fm_pieces_clear(&pieces->points);
+    *pieces = (fm_open_pieces){0};
+}
+
+/* ---- all touches ---- */
+
+static bool pieces_of_reuse(fm_isl_work *work, fm_open_pieces *pieces, const fm_touches *touches,
+                            const fm_isl_reuse *reuse)
+{
+    fm_pieces counts = {0};
+    bool done = fm_between_count(work, touches, reuse, &counts) &&
+                fm_overlay(work, &reuse->domain, &counts, &pieces->reuses);
+    fm_pieces_clear(&counts);
+    return done;
+}
+
+static bool pieces_of_touch(fm_isl_work *work, fm_open_pieces *pieces, const fm_touches *touches,
+                            size_t touch)
+{
+    fm_isl_reuses reuses;
+    const fm_touch *one = &touches->touches[touch];
+    const unsigned depth = one->reference->depth;
+    if (!fm_isl_reuses_find(work, &reuses, touches, touch)) return false;
+    isl_basic_set *all = fm_system_to_isl(work, &one->system, NULL);
+    all = isl_basic_set_project_out(all, isl_dim_set, depth, one->system.kept - depth);
+    bool done = fm_count_set(work, isl_set_from_basic_set(all), pieces->parameters, &pieces->points) &&
+                fm_count_set(work, isl_set_copy(reuses.cold), pieces->parameters, &pieces->cold);
+    for (size_t i = 0; i < reuses.count && done; i++)
+        done = pieces_of_reuse(work, pieces, touches, &reuses.reuses[i]);
+    fm_isl_reuses_clear(&reuses);
+    return done;
+}
+
+bool fm_open_pieces_create(fm_isl_work *work, fm_open_pieces *pieces, const fm_open_references *open)
+{
+    fm_touches touches;
+    *pieces = (fm_open_pieces){.parameters = open->class->count};
+    if (!fm_open_touches_create(work, &touches, open)) return false;
+    bool done = true;
+    for (size_t i = 0; i < touches.count && done; i++) done = pieces_of_touch(work, pieces, &touches, i);
+    fm_touches_clear(&touches);
+    if (!done) fm_open_pieces_clear(pieces);
+    return done;
+}
+
+/* ---- distances ---- */
+
+static void divide_by_common(fm_line *line, unsigned columns)
+{
+    int64_t common = 0;
+    for (unsigned i = 0; i < columns; i++) common = fm_greatest_divisor(common, line->at[i]);
+    common = fm_greatest_divisor(common, line->at[FM_CONSTANT]);
+    if (common < 2) return;
+    for (unsigned i = 0; i < columns; i++) line->at[i] /= common;
+    line->at[FM_CONSTANT] /= common;
+}
+
+/* The column that the equality gives: variables before quotients. False: none has factor 1. */
+static bool column_given(const fm_line *line, unsigned parameters, unsigned columns, unsigned *column)
+{
+    for (unsigned i = parameters; i < columns; i++)
+        if (line->at[i] == 1 || line->at[i] == -1) {
+            *column = i;
+            return true;
+        }
+    return false;
+}
+
+/*
+ * The polynomial of the piece with what its domain's equalities say of single columns put in: other terms may
+ * cancel then. The first `parameters` columns are never replaced. It is to be cleared.
+ */
+static bool distance_simplified(fm_isl_work *work, const fm_counter_piece *piece, unsigned parameters,
+                                fm_poly *distance)
+{
+    const unsigned columns = piece->domain.kept + piece->domain.extra;
+    fm_system system;
+    *distance = (fm_poly){0};
+    if (!fm_system_copy(work, &system, &piece->domain)) return false;
+    *distance = fm_poly_copy(&piece->value);
+    bool done = true;
+    for (size_t i = 0; i < system.equalities.count && done; i++) {
+        fm_line line = system.equalities.lines[i];
+        unsigned column;
+        divide_by_common(&line, columns);
+        if (!column_given(&line, parameters, columns, &column)) continue;
+        const int64_t sign = line.at[column];
+        fm_line by = line;
+        fm_poly value = {0};
+        by.at[column] = 0;
+        fm_poly_add_line(&value, &by, columns, -sign);
+        fm_poly replaced = fm_poly_replaced(distance, column, &value);
+        fm_poly_clear(&value);
+        fm_poly_clear(distance);
+        *distance = replaced;
+        for (size_t k = 0; k < system.equalities.count && done; k++) {
+            const int64_t factor = system.equalities.lines[k].at[column];
+            if (k != i && factor)
+                done = fm_line_subtract(work, &system.equalities.lines[k], factor * sign, &line);
+        }
+    }
+    fm_system_clear(&system);
+    if (done && distance->failed) done = fm_isl_no_memory(work);
+    if (!done) fm_poly_clear(distance);
+    return done;
+}
+
+/* ---- hits ---- */
 
 /* The columns of a piece in a new system: parameters, variables that are gone through, products, quotients of
  * the first two, and all others, which are counted. */
@@ -23,13 +142,13 @@ typedef struct split {
     fm_floor floors[FM_COLUMNS]; /* that stay, by new columns */
 } split;
 
-static void keep(split *this, unsigned column)
+static void keep_column(split *this, unsigned column)
 {
     const fm_system *domain = &this->piece->domain;
     this->stays[column] = true;
     if (column < domain->kept) return;
     for (unsigned i = 0; i < column; i++)
-        if (domain->floors[column - domain->kept].of.at[i]) keep(this, i);
+        if (domain->floors[column - domain->kept].of.at[i]) keep_column(this, i);
 }
 
 static unsigned degree_of(const fm_counter_term *term)
@@ -64,7 +183,7 @@ static unsigned place_of(const split *this, unsigned variable)
     return this->parameters + place;
 }
 
-static bool choose(split *this)
+static bool choose_columns(split *this)
 {
     const fm_system *domain = &this->piece->domain;
     const fm_poly *distance = &this->distance;
@@ -76,7 +195,7 @@ static bool choose(split *this)
             return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: distances of a high degree");
         this->terms[this->product_count++] = i;
         for (unsigned j = 0; j < this->old; j++)
-            if (distance->terms[i].powers[j]) keep(this, j);
+            if (distance->terms[i].powers[j]) keep_column(this, j);
     }
     for (unsigned i = 0; i < domain->extra; i++) {
         bool all = true;
@@ -95,7 +214,7 @@ static bool choose(split *this)
     return true;
 }
 
-static fm_line moved(const split *this, const fm_line *line)
+static fm_line moved_line(const split *this, const fm_line *line)
 {
     fm_line result = {{0}};
     for (unsigned i = 0; i < this->old; i++)
@@ -123,16 +242,16 @@ static bool make_system(split *this, fm_system *system)
                                         sizeof *system->floors))
         return fm_isl_no_memory(work);
     for (size_t i = 0; i < domain->equalities.count; i++) {
-        line = moved(this, &domain->equalities.lines[i]);
+        line = moved_line(this, &domain->equalities.lines[i]);
         if (!add_line(work, &system->equalities, &line)) return false;
     }
     for (size_t i = 0; i < domain->inequalities.count; i++) {
-        line = moved(this, &domain->inequalities.lines[i]);
+        line = moved_line(this, &domain->inequalities.lines[i]);
         if (!add_line(work, &system->inequalities, &line)) return false;
     }
     for (unsigned i = 0; i < domain->extra; i++) {
         const unsigned column = domain->kept + i;
-        const fm_floor quotient = {moved(this, &domain->floors[i].of), domain->floors[i].by};
+        const fm_floor quotient = {moved_line(this, &domain->floors[i].of), domain->floors[i].by};
         if (this->stays[column]) {
             this->floors[system->extra] = quotient;
             system->floors[system->extra++] = quotient;
@@ -231,7 +350,7 @@ static bool hits_of_part(fm_isl_work *work, fm_formula *hits, const fm_counter_p
     fm_pieces counted = {0};
     if (!this) return fm_isl_no_memory(work);
     *this = (split){.work = work, .piece = piece, .parameters = parameters};
-    bool done = fm_distance_simplified(work, piece, parameters, &this->distance) && choose(this) &&
+    bool done = distance_simplified(work, piece, parameters, &this->distance) && choose_columns(this) &&
                 make_system(this, &system) && bound_products(this, &system) &&
                 add_limit(this, &system, blocks);
     if (done) {
@@ -289,7 +408,7 @@ static bool hits_of_piece(fm_isl_work *work, fm_formula *hits, const fm_counter_
     fm_poly distance;
     unsigned left, right;
     int64_t difference;
-    if (!fm_distance_simplified(work, piece, parameters, &distance)) return false;
+    if (!distance_simplified(work, piece, parameters, &distance)) return false;
     bool twins = find_twins(piece, &distance, parameters, &left, &right, &difference), done = true;
     fm_poly_clear(&distance);
     if (!twins) return hits_of_part(work, hits, piece, parameters, blocks);

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open_region.c - see open_region.h. A copy of the region gets a loop for every open parameter, and is then
- * lowered (lower.c) once for each dimension, in memory in which only this dimension counts.
+ * open_region.c - the references of a region with open parameters, and the blocks that they touch
+ * (symbolic.h).
  */
-#include "static/symbolic/open_region.h"
+#include "static/symbolic/symbolic.h"
+
+#include "static/polyhedra/polyhedra.h"
+#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "static/change/copy.h"
-#include "static/polyhedra/affine.h"
-#include "static/polyhedra/rounding.h"
-#include "static/region/region_text.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- references ---- */
+
+/*
+ * A copy of the region gets a loop for every open parameter, and is then lowered (lower.c) once for each
+ * dimension, in memory in which only this dimension counts.
+ */
 
 static const int64_t FAR = (int64_t)1 << 61;
 
@@ -151,7 +157,7 @@ static void open_nodes(opening *this, fm_region_node *node)
 }
 
 /* A loop around everything for each parameter. */
-static bool wrap(opening *this)
+static bool wrap_loops(opening *this)
 {
     fm_region *copy = this->copy;
     const size_t count = copy->variable_count + this->class->count;
@@ -234,7 +240,7 @@ static fm_status open_copy(fm_region **copy, const fm_region *region, const fm_o
     for (size_t i = 0; i < (*copy)->array_count; i++) (*copy)->arrays[i].element = 1;
     if (!executions ||
         (add_assumptions(&this, *copy) && add_scalar(*copy) && replace_accesses(*copy, (*copy)->body)))
-        if (!this.failed && wrap(&this)) return FM_OK;
+        if (!this.failed && wrap_loops(&this)) return FM_OK;
     fm_region_destroy(*copy);
     *copy = NULL;
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for a region");
@@ -349,7 +355,8 @@ void fm_open_references_clear(fm_open_references *open)
     *open = (fm_open_references){0};
 }
 
-bool fm_open_form(const fm_open_references *open, const fm_expr *expression, fm_row *form)
+/* The expression of parameters as a row of x; false: it is not affine, or it has a variable. */
+static bool open_form(const fm_open_references *open, const fm_expr *expression, fm_row *form)
 {
     const fm_region *region = open->region;
     fm_row left, right;
@@ -368,10 +375,10 @@ bool fm_open_form(const fm_open_references *open, const fm_expr *expression, fm_
             }
         return false;
     case FM_EXPR_ADD:
-        return fm_open_form(open, expression->left, &left) && fm_open_form(open, expression->right, &right) &&
+        return open_form(open, expression->left, &left) && open_form(open, expression->right, &right) &&
                fm_affine_add(form, &left, 1) && fm_affine_add(form, &right, 1);
     case FM_EXPR_MULTIPLY: {
-        if (!fm_open_form(open, expression->left, &left) || !fm_open_form(open, expression->right, &right))
+        if (!open_form(open, expression->left, &left) || !open_form(open, expression->right, &right))
             return false;
         const fm_row zero = {.constant = left.constant}, other = {.constant = right.constant};
         if (fm_affine_equal(&left, &zero)) return fm_affine_add(form, &right, left.constant);
@@ -380,4 +387,218 @@ bool fm_open_form(const fm_open_references *open, const fm_expr *expression, fm_
     default:
         return false;
     }
+}
+
+/* ---- blocks ---- */
+
+typedef struct laying {
+    fm_isl_work *work;
+    fm_touches *touches;
+    const fm_open_references *open;
+    const fm_reference *reference;
+    size_t index;
+    const fm_region_array *array;
+    int64_t elements;                   /* of a block */
+    fm_row extents[FM_MOST_DIMENSIONS]; /* by place, from the outermost dimension */
+    bool bounded[FM_MOST_DIMENSIONS];   /* is there an extent? */
+    fm_row subscripts[FM_MOST_DIMENSIONS];
+    int64_t together[FM_MOST_DIMENSIONS]; /* rows at this place that are whole blocks */
+} laying;
+
+static fm_line to_line(const fm_row *row, unsigned depth)
+{
+    fm_line line = {{0}};
+    memcpy(line.at, row->factors, depth * sizeof line.at[0]);
+    line.at[FM_CONSTANT] = row->constant;
+    return line;
+}
+
+static bool add_line(fm_isl_work *work, fm_counter_lines *lines, const fm_line *line)
+{
+    fm_line *added = fm_lines_add(work, lines);
+    if (added) *added = *line;
+    return added != NULL;
+}
+
+/* A new coordinate: by * coordinate = line - remainder; or, where it is rounded, line / by rounded down. */
+static bool add_coordinate(fm_isl_work *work, fm_system *system, const fm_line *line, int64_t by,
+                           bool rounded)
+{
+    const unsigned column = system->kept;
+    if (!fm_system_insert_column(work, system, column)) return false;
+    system->kept++;
+    fm_line low = *line, high = {{0}};
+    low.at[column] = -by;
+    if (!rounded) return add_line(work, &system->equalities, &low);
+    for (unsigned i = 0; i < FM_COLUMNS; i++) high.at[i] = -low.at[i];
+    high.at[FM_CONSTANT] += by - 1;
+    return add_line(work, &system->inequalities, &low) && add_line(work, &system->inequalities, &high);
+}
+
+static bool not_supported(const laying *this, const char *why)
+{
+    return fm_isl_fail(this->work, FM_E_UNSUPPORTED, "%.60s: %s: there is no formula", this->array->name,
+                       why);
+}
+
+/* Subscripts, extents, and how many rows are whole blocks. */
+static bool describe_array(laying *this)
+{
+    const fm_open_references *open = this->open;
+    const unsigned count = this->array->dimensions;
+    int64_t size = 1; /* of what one step at the place skips, modulo a block */
+    for (unsigned place = count; place-- > 0;) {
+        const unsigned d = this->array->column_major ? count - 1 - place : place;
+        this->subscripts[place] = open->subscripts[this->index * FM_MOST_DIMENSIONS + d];
+        if (this->array->lows && !fm_affine_add_constant(&this->subscripts[place], -this->array->lows[d]))
+            return not_supported(this, "numbers beyond 2^62");
+        this->together[place] = this->elements / fm_greatest_divisor(this->elements, size);
+        if (place == count - 1 || open->layout == FM_LAYOUT_ALIGNED) this->together[place] = 1;
+        this->bounded[place] =
+            this->array->extents[d] && open_form(open, this->array->extents[d], &this->extents[place]);
+        if (place == 0) break;
+        if (!this->bounded[place])
+            return not_supported(this, "the length of its rows is no sum of parameters");
+        for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++)
+            if (open->layout != FM_LAYOUT_ALIGNED && this->extents[place].factors[i] % this->elements)
+                return not_supported(this, "the remainder of its rows is not known");
+        size = size * (this->extents[place].constant % this->elements) % this->elements;
+    }
+    return true;
+}
+
+/* Are there points with a subscript below 0 (side 0), or at least as large as the extent (side 1)? */
+static fm_emptiness is_outside(const laying *this, const fm_system *domain, unsigned place, int side)
+{
+    fm_row row = {0};
+    bool fits = fm_affine_add(&row, &this->subscripts[place], side ? 1 : -1) &&
+                (side ? fm_affine_add(&row, &this->extents[place], -1) : fm_affine_add_constant(&row, -1));
+    if (!fits) {
+        not_supported(this, "numbers beyond 2^62");
+        return FM_EMPTINESS_FAILED;
+    }
+    const fm_line line = to_line(&row, this->reference->depth);
+    return fm_system_emptiness(this->work, domain, &line);
+}
+
+/* Front ends may write A[m - 1][m - 1] as A[m][-1], which is the same place: a row is moved over. */
+static bool move_row(laying *this, unsigned place, int64_t rows)
+{
+    return place > 0 && fm_affine_add(&this->subscripts[place], &this->extents[place], -rows) &&
+           fm_affine_add_constant(&this->subscripts[place - 1], rows);
+}
+
+/* Nothing leaves its row: otherwise one block would have several coordinates. */
+static bool check_rows(laying *this, const fm_system *domain)
+{
+    for (unsigned place = this->array->dimensions; place-- > 0;) {
+        if (!this->bounded[place]) continue;
+        for (int side = 0; side < 2; side++) {
+            fm_emptiness emptiness = is_outside(this, domain, place, side);
+            if (emptiness == FM_NOT_EMPTY && move_row(this, place, side ? 1 : -1)) {
+                emptiness = is_outside(this, domain, place, 0);
+                if (emptiness == FM_EMPTY) emptiness = is_outside(this, domain, place, 1);
+            }
+            if (emptiness == FM_EMPTINESS_FAILED) return false;
+            if (emptiness == FM_NOT_EMPTY) return not_supported(this, "a subscript leaves its range");
+        }
+    }
+    return true;
+}
+
+/* The coordinates from this place on; before: the remainder of the rows of the place before. Takes system. */
+static bool lay_blocks(laying *this, fm_system *system, unsigned place, int64_t before)
+{
+    fm_isl_work *work = this->work;
+    const unsigned depth = this->reference->depth, count = this->array->dimensions;
+    fm_row index = this->subscripts[place];
+    bool done = place == 0 || fm_affine_add(&index, &this->extents[place], before);
+    if (!done) not_supported(this, "numbers beyond 2^62");
+    fm_line line = to_line(&index, depth);
+    if (done && place == count - 1) {
+        fm_touches *touches = this->touches;
+        done = add_coordinate(work, system, &line, this->elements, true);
+        fm_emptiness emptiness = done ? fm_system_emptiness(work, system, NULL) : FM_EMPTINESS_FAILED;
+        done = emptiness != FM_EMPTINESS_FAILED;
+        if (done && emptiness == FM_NOT_EMPTY) {
+            if (fm_array_reserve((void **)&touches->touches, &touches->capacity, touches->count + 1,
+                                 sizeof *touches->touches))
+                done = fm_isl_no_memory(work);
+            else {
+                touches->touches[touches->count++] =
+                    (fm_touch){.reference = this->reference, .index = this->index, .system = *system};
+                memset(system, 0, sizeof *system);
+            }
+        }
+        fm_system_clear(system);
+        return done;
+    }
+    for (int64_t remainder = 0; remainder < this->together[place] && done; remainder++) {
+        fm_system part;
+        fm_line rest = line;
+        rest.at[FM_CONSTANT] -= remainder;
+        done = fm_system_copy(work, &part, system);
+        if (!done) break;
+        if (add_coordinate(work, &part, &rest, this->together[place], false))
+            done = lay_blocks(this, &part, place + 1, remainder);
+        else
+            done = false;
+        fm_system_clear(&part);
+    }
+    fm_system_clear(system);
+    return done;
+}
+
+static bool touches_of(laying *this)
+{
+    fm_isl_work *work = this->work;
+    const fm_reference *reference = this->reference;
+    fm_system system = {.kept = reference->depth};
+    bool done = true;
+    for (size_t i = 0; i < reference->row_count && done; i++) {
+        const fm_line line = to_line(&reference->rows[i], reference->depth);
+        done = add_line(work, &system.inequalities, &line);
+    }
+    fm_emptiness emptiness = done ? fm_system_emptiness(work, &system, NULL) : FM_EMPTINESS_FAILED;
+    if (emptiness == FM_NOT_EMPTY && describe_array(this) && check_rows(this, &system)) {
+        const unsigned parameters = this->open->class->count;
+        for (unsigned i = 0; i < parameters && done; i++) {
+            fm_line line = {{0}};
+            line.at[i] = 1;
+            done = add_coordinate(work, &system, &line, 1, false);
+        }
+        this->touches->axes[reference->array] =
+            parameters + (this->array->dimensions ? this->array->dimensions : 1);
+        if (done && this->array->dimensions == 0) { /* one element */
+            this->array = &(fm_region_array){.name = this->array->name, .dimensions = 1};
+            this->subscripts[0] = (fm_row){0};
+        }
+        return done && lay_blocks(this, &system, 0, 0);
+    }
+    fm_system_clear(&system);
+    return emptiness == FM_EMPTY;
+}
+
+bool fm_open_touches_create(fm_isl_work *work, fm_touches *touches, const fm_open_references *open)
+{
+    memset(touches, 0, sizeof *touches);
+    touches->array_count = open->region->array_count;
+    touches->axes = fm_calloc(touches->array_count + 1, sizeof *touches->axes);
+    bool done = touches->axes || fm_isl_no_memory(work);
+    for (size_t i = 0; i < open->list.count && done; i++) {
+        const fm_reference *reference = &open->list.references[i];
+        const fm_region_array *array = &open->region->arrays[reference->array];
+        laying this = {
+            .work = work,
+            .touches = touches,
+            .open = open,
+            .reference = reference,
+            .index = i,
+            .array = array,
+            .elements = (int64_t)(open->granularity / array->element),
+        };
+        done = touches_of(&this);
+    }
+    if (!done) fm_touches_clear(touches);
+    return done;
 }

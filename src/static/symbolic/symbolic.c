@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "static/symbolic/hits.h"
 
 #include <inttypes.h>
 #include <isl/set.h>
@@ -169,7 +168,8 @@ static char *list_notes(const fm_region *region)
     return NULL;
 }
 
-bool fm_symbolic_name(fm_symbolic *symbolic)
+/* symbolic->names; false: no memory. */
+static bool symbolic_name(fm_symbolic *symbolic)
 {
     static const char *const first[FM_SYMBOLIC_HITS] = {
         "domain", "loads", "stores", "flops", "integer operations", "references", "first touches"};
@@ -185,8 +185,8 @@ bool fm_symbolic_name(fm_symbolic *symbolic)
     return whole;
 }
 
-static fm_status label(fm_symbolic *symbolic, const fm_region *region, const fm_open_class *class,
-                       fm_error *error)
+static fm_status label_symbolic(fm_symbolic *symbolic, const fm_region *region, const fm_open_class *class,
+                                fm_error *error)
 {
     const char *file;
     bool whole = true;
@@ -200,7 +200,7 @@ static fm_status label(fm_symbolic *symbolic, const fm_region *region, const fm_
         whole &= (symbolic->file = strdup(file)) != NULL;
     whole &= (symbolic->given = list_given(region)) != NULL;
     whole &= (symbolic->notes = list_notes(region)) != NULL;
-    return whole && fm_symbolic_name(symbolic)
+    return whole && symbolic_name(symbolic)
                ? FM_OK
                : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for formulas");
 }
@@ -242,7 +242,7 @@ fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_op
     const double limit = options.limit_seconds > 0 ? options.limit_seconds : 60;
     status = take_options(made, &options, error);
     if (status == FM_OK) status = fm_open_class_find(&class, region, made->granularity, made->layout, error);
-    if (status == FM_OK) status = label(made, region, &class, error);
+    if (status == FM_OK) status = label_symbolic(made, region, &class, error);
     for (unsigned i = 0; status == FM_OK && options.remainders && i < class.count; i++) {
         fm_open_parameter *one = &class.parameters[i];
         const int64_t given_one = options.remainders[one->parameter];

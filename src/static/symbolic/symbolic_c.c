@@ -10,8 +10,9 @@
 
 #include "base/error.h"
 
-#include <ctype.h>
 #include <fathom/output.h>
+
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ typedef struct interval {
 
 static const long double MOST = 0x1p62L;
 
-static long double magnitude(interval one)
+static long double magnitude_of(interval one)
 {
     return fabsl(one.low) > fabsl(one.high) ? fabsl(one.low) : fabsl(one.high);
 }
@@ -41,7 +42,7 @@ static interval line_interval(const fm_formula_piece *piece, const int64_t *line
         if (!line[i]) continue;
         sum.low += factor * (factor > 0 ? columns[i].low : columns[i].high);
         sum.high += factor * (factor > 0 ? columns[i].high : columns[i].low);
-        all += fabsl(factor) * magnitude(columns[i]);
+        all += fabsl(factor) * magnitude_of(columns[i]);
     }
     if (all > *size) *size = all;
     return sum;
@@ -93,10 +94,10 @@ static bool piece_fits(const fm_symbolic *symbolic, const fm_formula_piece *piec
             value.high = floorl(value.high / (long double)one->by) + 1;
         }
         for (unsigned k = 0; k < one->count; k++) {
-            const long double much = magnitude(value) * magnitude(columns[one->factors[k]]);
+            const long double much = magnitude_of(value) * magnitude_of(columns[one->factors[k]]);
             value = (interval){-much, much};
         }
-        if (magnitude(value) > size) size = magnitude(value);
+        if (magnitude_of(value) > size) size = magnitude_of(value);
         columns[one->column] = value;
     }
     const int64_t *line = &piece->numbers[fm_formula_quotients(piece) * (piece->columns + 1u)];
@@ -106,7 +107,7 @@ static bool piece_fits(const fm_symbolic *symbolic, const fm_formula_piece *piec
     for (size_t i = 0; i < piece->term_count; i++) {
         long double product = fabsl((long double)piece->terms[i].factor);
         for (unsigned k = 0; k < piece->terms[i].count; k++)
-            product *= magnitude(columns[piece->terms[i].columns[k]]) + 1;
+            product *= magnitude_of(columns[piece->terms[i].columns[k]]) + 1;
         all += product;
     }
     return all < MOST && size < MOST;
@@ -178,7 +179,7 @@ static void put_value(FILE *out, const fm_formula_piece *piece)
     }
 }
 
-static void indent(FILE *out, unsigned depth)
+static void indent_line(FILE *out, unsigned depth)
 {
     for (unsigned i = 0; i < depth; i++) fputs("    ", out);
 }
@@ -206,11 +207,11 @@ static void put_loop(FILE *out, const fm_formula_piece *piece, unsigned number, 
 {
     const unsigned column = piece->parameters + number;
     const int64_t *line = plain_lines(piece, number);
-    indent(out, depth);
+    indent_line(out, depth);
     fprintf(out, "int64_t first%u = -LARGEST, last%u = LARGEST;\n", column, column);
     for (size_t i = 0; i < piece->plain_counts[number]; i++, line += piece->columns + 1u) {
         if (!line[column]) continue;
-        indent(out, depth);
+        indent_line(out, depth);
         fprintf(out,
                 line[column] > 0 ? "first%u = larger(first%u, -divide(" : "last%u = smaller(last%u, divide(",
                 column, column);
@@ -219,7 +220,7 @@ static void put_loop(FILE *out, const fm_formula_piece *piece, unsigned number, 
         put_number(out, line[column] > 0 ? line[column] : -line[column]);
         fputs("));\n", out);
     }
-    indent(out, depth);
+    indent_line(out, depth);
     fprintf(out, "for (int64_t v%u = first%u; v%u <= last%u; v%u++) {\n", column, column, column, column,
             column);
 }
@@ -236,7 +237,7 @@ static void put_piece(FILE *out, const fm_formula_piece *piece)
     for (size_t i = 0; i < piece->derived_count; i++) {
         const fm_derived *one = &piece->derived[i];
         if (!used[one->column]) continue;
-        indent(out, depth);
+        indent_line(out, depth);
         fprintf(out, "const int64_t d%u = %s", one->column, one->by ? "divide(" : "");
         if (one->by) {
             put_line(out, piece, &piece->numbers[one->line], FM_COLUMNS);
@@ -250,13 +251,13 @@ static void put_piece(FILE *out, const fm_formula_piece *piece)
         }
         fputs(";\n", out);
     }
-    indent(out, depth);
+    indent_line(out, depth);
     if (conditions) {
         fputs("if (", out);
         for (size_t i = 0; i < conditions; i++, line += width) {
             if (i) {
                 fputs(" &&\n", out);
-                indent(out, depth + 1);
+                indent_line(out, depth + 1);
             }
             put_line(out, piece, line, FM_COLUMNS);
             fputs(i < piece->equality_count ? " == 0" : " >= 0", out);
@@ -267,7 +268,7 @@ static void put_piece(FILE *out, const fm_formula_piece *piece)
     put_value(out, piece);
     fputs(");\n", out);
     for (unsigned i = 0; i < piece->variables; i++) {
-        indent(out, --depth);
+        indent_line(out, --depth);
         fputs("}\n", out);
     }
     fputs("    }\n", out);

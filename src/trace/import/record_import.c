@@ -72,28 +72,29 @@ fm_status fm_record_import_open(fm_import *import, const fm_record_shape *shape,
 
 /* ---- several threads ---- */
 
-static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
 {
     record_share *share = context;
     const uint64_t left = (share->end - share->next) / share->shape->bytes;
-    *stretch = (fm_stretch){.at = share->next, .left = wanted < left ? wanted : left};
-    share->next += stretch->left * share->shape->bytes;
-    return stretch->left > 0;
+    *range = (fm_trace_range){.at = share->next, .left = wanted < left ? wanted : left};
+    share->next += range->left * share->shape->bytes;
+    return range->left > 0;
 }
 
-static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch, fm_error *error)
+static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
+                       fm_error *error)
 {
     record_share *share = context;
     const record_worker *self = &share->worker[worker];
-    const size_t count = stretch->left < RECORDS ? (size_t)stretch->left : RECORDS,
+    const size_t count = range->left < RECORDS ? (size_t)range->left : RECORDS,
                  bytes = count * share->shape->bytes;
     uint8_t *records = self->records ? self->records : (uint8_t *)self->keys;
-    if (!fm_input_read_at(share->input, records, bytes, stretch->at))
-        return fm_fail_at(error, FM_E_LIMIT, share->input->name, FM_PLACE_BYTE, stretch->at,
+    if (!fm_input_read_at(share->input, records, bytes, range->at))
+        return fm_fail_at(error, FM_E_LIMIT, share->input->name, FM_PLACE_BYTE, range->at,
                           "cannot be read from here by several threads");
     take_keys(share->shape, records, count, self->keys);
-    stretch->at += bytes;
-    stretch->left -= count;
+    range->at += bytes;
+    range->left -= count;
     __atomic_fetch_add(&share->fetched, count, __ATOMIC_RELAXED);
     *batch = (fm_batch){.count = count, .address = self->keys};
     return FM_OK;

@@ -52,7 +52,7 @@ enum { REST_ROOM = FM_LINE_MAX + FM_PIECE_BYTES };
 
 /* ---- the crew's side ---- */
 
-static bool claim_plain(fm_line_ahead *ahead, fm_job *job)
+static bool claim_plain(fm_line_ahead *ahead, fm_crew_job *job)
 {
     const uint64_t behind = ahead->stream->input.total;
     if (ahead->cut - ahead->taken == ahead->slot_count || ahead->next >= behind) return false;
@@ -60,12 +60,12 @@ static bool claim_plain(fm_line_ahead *ahead, fm_job *job)
     slot->from = ahead->next;
     slot->to = behind - ahead->next < FM_PIECE_BYTES ? behind : ahead->next + FM_PIECE_BYTES;
     ahead->next = slot->to;
-    *job = (fm_job){.kind = PARSE, .task = (size_t)(ahead->cut % ahead->slot_count)};
+    *job = (fm_crew_job){.kind = PARSE, .task = (size_t)(ahead->cut % ahead->slot_count)};
     ahead->claimed = ++ahead->cut;
     return true;
 }
 
-static bool claim(void *context, fm_job *job)
+static bool claim(void *context, fm_crew_job *job)
 {
     fm_line_ahead *ahead = context;
     if (ahead->plain) return claim_plain(ahead, job);
@@ -73,11 +73,11 @@ static bool claim(void *context, fm_job *job)
     const size_t most = job->worker == 0 ? 1 : ahead->slot_count;
     if (!ahead->cutting && !ahead->ended && ahead->cut - ahead->taken < most) {
         ahead->cutting = true;
-        *job = (fm_job){.kind = CUT, .task = (size_t)(ahead->cut % ahead->slot_count)};
+        *job = (fm_crew_job){.kind = CUT, .task = (size_t)(ahead->cut % ahead->slot_count)};
         return true;
     }
     if (ahead->claimed == ahead->cut) return false;
-    *job = (fm_job){.kind = PARSE, .task = (size_t)(ahead->claimed++ % ahead->slot_count)};
+    *job = (fm_crew_job){.kind = PARSE, .task = (size_t)(ahead->claimed++ % ahead->slot_count)};
     return true;
 }
 
@@ -106,7 +106,7 @@ static bool cut_piece(fm_line_ahead *ahead, fm_line_piece *piece)
     return piece->size > 0;
 }
 
-static void run(void *context, fm_job job, unsigned worker)
+static void run(void *context, fm_crew_job job, unsigned worker)
 {
     fm_line_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];
@@ -125,7 +125,7 @@ static void run(void *context, fm_job job, unsigned worker)
     }
 }
 
-static void complete(void *context, fm_job job)
+static void complete(void *context, fm_crew_job job)
 {
     fm_line_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];

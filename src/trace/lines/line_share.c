@@ -24,13 +24,13 @@ struct fm_line_share {
     fm_line_piece worker[];
 };
 
-static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
 {
     fm_line_share *share = context;
     const uint64_t left = share->stream->input.total - share->next;
     uint64_t bytes = wanted * share->line_bytes / 256 + 1;
     if (bytes > left) bytes = left;
-    *stretch = (fm_stretch){.at = share->next, .left = bytes};
+    *range = (fm_trace_range){.at = share->next, .left = bytes};
     share->next += bytes;
     return bytes > 0;
 }
@@ -43,21 +43,21 @@ static void raise_to(uint64_t *most, uint64_t value)
         continue;
 }
 
-static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch, fm_error *error)
+static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
+                       fm_error *error)
 {
     fm_line_share *share = context;
     fm_line_piece *piece = &share->worker[worker];
     fm_columns *columns = &piece->columns;
     columns->count = 0;
-    while (stretch->left > 0 && columns->count == 0) {
-        const uint64_t from = stretch->at,
-                       step = stretch->left < FM_PIECE_BYTES ? stretch->left : FM_PIECE_BYTES;
+    while (range->left > 0 && columns->count == 0) {
+        const uint64_t from = range->at, step = range->left < FM_PIECE_BYTES ? range->left : FM_PIECE_BYTES;
         fm_line_piece_read(piece, &share->stream->input, share->first, from, from + step, share->parser);
         if (!piece->sound || piece->strings.count > 0)
             return fm_fail_at(error, FM_E_LIMIT, share->stream->input.name, FM_PLACE_BYTE, from,
                               "there is a line that must be read in order");
-        stretch->at += step;
-        stretch->left -= step;
+        range->at += step;
+        range->left -= step;
         raise_to(&share->end, piece->end);
         __atomic_fetch_add(&share->lines, piece->lines, __ATOMIC_RELAXED);
         __atomic_fetch_add(&share->skipped, fm_columns_filter(columns, share->fetches), __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * line_share.h - a plain file of lines for several threads, each of which claims stretches of it and reads
+ * line_share.h - a plain file of lines for several threads, each of which claims ranges of it and reads
  * them for itself (fm_supply in trace/supply.h). It knows sound lines only, and numbers: where there is
  * anything else, a fetch fails, and all is to be read in order.
  */

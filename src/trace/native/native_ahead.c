@@ -53,16 +53,16 @@ static ahead_slot *slot_of(const fm_native_ahead *ahead, uint64_t block)
 
 /* ---- the crew's side ---- */
 
-static bool claim(void *context, fm_job *job)
+static bool claim(void *context, fm_crew_job *job)
 {
     fm_native_ahead *ahead = context;
     if (ahead->claimed == ahead->dealt) return false;
-    *job = (fm_job){.task = (size_t)(ahead->claimed++ % ahead->slot_count)};
+    *job = (fm_crew_job){.task = (size_t)(ahead->claimed++ % ahead->slot_count)};
     return true;
 }
 
 /* Anything that goes wrong here goes wrong again for the walk that comes after us, which then says what. */
-static void decode(void *context, fm_job job, unsigned number)
+static void decode(void *context, fm_crew_job job, unsigned number)
 {
     const fm_native_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];
@@ -70,7 +70,7 @@ static void decode(void *context, fm_job job, unsigned number)
                                               &slot->block, &slot->columns);
 }
 
-static void complete(void *context, fm_job job)
+static void complete(void *context, fm_crew_job job)
 {
     const fm_native_ahead *ahead = context;
     ahead->slots[job.task].decoded = true;

@@ -27,7 +27,7 @@ struct fm_native_share {
     share_worker worker[];
 };
 
-static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
+static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
 {
     fm_native_share *share = context;
     const fm_native_place first = share->next;
@@ -42,27 +42,28 @@ static bool claim(void *context, uint64_t wanted, fm_stretch *stretch)
         share->next = fm_native_place_behind(share->next, &block);
         blocks++;
     }
-    *stretch = (fm_stretch){.at = first.offset, .reference = first.reference, .left = blocks};
+    *range = (fm_trace_range){.at = first.offset, .reference = first.reference, .left = blocks};
     return blocks > 0;
 }
 
-static fm_status fetch(void *context, unsigned worker, fm_stretch *stretch, fm_batch *batch, fm_error *error)
+static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
+                       fm_error *error)
 {
     fm_native_share *share = context;
     share_worker *self = &share->worker[worker];
     fm_columns *columns = &self->columns;
     columns->count = 0;
-    while (stretch->left > 0 && columns->count == 0) {
-        const fm_native_place place = {.offset = stretch->at, .reference = stretch->reference};
+    while (range->left > 0 && columns->count == 0) {
+        const fm_native_place place = {.offset = range->at, .reference = range->reference};
         fm_native_block block;
         if (!fm_native_header_at(share->input, share->what.columns, place, &block) ||
             !fm_native_block_reader_read(&self->reader, share->input, place, &block, columns))
             return fm_fail_at(error, FM_E_CORRUPT, share->input->name, FM_PLACE_BYTE, place.offset,
                               "a block of the trace is damaged, or was while it was read");
         const fm_native_place behind = fm_native_place_behind(place, &block);
-        stretch->at = behind.offset;
-        stretch->reference = behind.reference;
-        stretch->left--;
+        range->at = behind.offset;
+        range->reference = behind.reference;
+        range->left--;
         __atomic_fetch_add(&share->skipped, fm_columns_filter(columns, share->what.fetches),
                            __ATOMIC_RELAXED);
     }

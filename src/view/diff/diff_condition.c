@@ -23,7 +23,7 @@ typedef struct condition {
     double value;
 } condition;
 
-static fm_status refuse(fm_error *error, const char *text, const char *why, const char *what)
+static fm_status condition_refuse(fm_error *error, const char *text, const char *why, const char *what)
 {
     return fm_fail(
         error, FM_E_ARGUMENT, NULL,
@@ -33,7 +33,7 @@ static fm_status refuse(fm_error *error, const char *text, const char *why, cons
 
 /* ---- reading it ---- */
 
-static size_t skip(const char *text, size_t at)
+static size_t skip_blanks(const char *text, size_t at)
 {
     while (text[at] == ' ' || text[at] == '\t') at++;
     return at;
@@ -50,20 +50,17 @@ static fm_status read_cache(const fm_diff *diff, const char *text, const char *n
 {
     for (size_t i = 0; i < diff->level_count; i++) {
         const fm_cache *cache = &diff->caches[i];
-        char plain[sizeof cache->name + 1];
-        memcpy(plain, cache->name, sizeof cache->name);
-        plain[sizeof cache->name] = '\0';
         char *end;
         const double bytes = strtod(name, &end);
         const char *units = "KMGT", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
         const double size = unit ? bytes * pow(1024, (double)(unit - units) + 1) : bytes;
-        if (strcasecmp(plain, name) == 0 ||
+        if (strcasecmp(fm_text_cache_name(cache).text, name) == 0 ||
             (end != name && (!*end || (unit && is_byte_ending(end + 1))) && size == (double)cache->bytes)) {
             to->level = i;
             return FM_OK;
         }
     }
-    return refuse(error, text, "there is no cache ", name);
+    return condition_refuse(error, text, "there is no cache ", name);
 }
 
 static fm_status read_metric(const fm_diff *diff, const char *text, size_t *at, condition *to,
@@ -75,11 +72,11 @@ static fm_status read_metric(const fm_diff *diff, const char *text, size_t *at, 
     to->what = MISSES;
     while (to->what <= REFERENCES && strcmp(metric_names[to->what], word) != 0) to->what++;
     if (to->what > REFERENCES)
-        return refuse(error, text, "expected misses, late, ratio or references, found ", word);
+        return condition_refuse(error, text, "expected misses, late, ratio or references, found ", word);
     *at += length;
     if (to->what == REFERENCES)
-        return text[*at] == '@' ? refuse(error, text, "references are at no cache", "") : FM_OK;
-    if (text[*at] != '@') return refuse(error, text, "at which cache? Give it as ", "misses@L2");
+        return text[*at] == '@' ? condition_refuse(error, text, "references are at no cache", "") : FM_OK;
+    if (text[*at] != '@') return condition_refuse(error, text, "at which cache? Give it as ", "misses@L2");
     length = strcspn(text + ++*at, " \t<>");
     snprintf(name, sizeof name, "%.*s", (int)length, text + *at);
     *at += length;
@@ -88,16 +85,16 @@ static fm_status read_metric(const fm_diff *diff, const char *text, size_t *at, 
 
 static fm_status read_function(const char *text, size_t *at, condition *to, fm_error *error)
 {
-    *at = skip(text, *at);
+    *at = skip_blanks(text, *at);
     if (strncmp(text + *at, "in", 2) != 0 || (text[*at + 2] != ' ' && text[*at + 2] != '\t')) return FM_OK;
-    const size_t begin = skip(text, *at + 2);
+    const size_t begin = skip_blanks(text, *at + 2);
     /* The operator is the last one: a function may be operator< or a template. */
     size_t end = strlen(text);
     while (end > begin && !strchr("<>", text[end - 1])) end--;
     if (end > begin) end--;
     size_t stop = end;
     while (stop > begin && (text[stop - 1] == ' ' || text[stop - 1] == '\t')) stop--;
-    if (stop == begin) return refuse(error, text, "expected the name of a function behind in", "");
+    if (stop == begin) return condition_refuse(error, text, "expected the name of a function behind in", "");
     snprintf(to->function, sizeof to->function, "%.*s", (int)(stop - begin), text + begin);
     *at = end;
     return FM_OK;
@@ -105,41 +102,42 @@ static fm_status read_function(const char *text, size_t *at, condition *to, fm_e
 
 static fm_status read_value(const char *text, size_t at, condition *to, fm_error *error)
 {
-    at = skip(text, at);
+    at = skip_blanks(text, at);
     if (text[at] != '<' && text[at] != '>')
-        return refuse(error, text, "expected <, <=, > or >= before ", text + at);
+        return condition_refuse(error, text, "expected <, <=, > or >= before ", text + at);
     to->greater = text[at++] == '>';
     to->or_equal = text[at] == '=';
-    at = skip(text, at + to->or_equal);
+    at = skip_blanks(text, at + to->or_equal);
     to->change = text[at] == '+' || text[at] == '-';
     char *end;
     to->value = strtod(text + at, &end);
     if (end == text + at || !isfinite(to->value))
-        return refuse(error, text, "expected a number, found ", text + at);
+        return condition_refuse(error, text, "expected a number, found ", text + at);
     static const char units[] = "KMGT"; /* 2^10, 2^20, ... as everywhere */
     const char *unit = *end ? strchr(units, *end) : NULL;
     if (unit) {
         to->value *= pow(1024, (double)(unit - units) + 1);
         end++;
     }
-    if (!isfinite(to->value)) return refuse(error, text, "expected a smaller number than ", text + at);
+    if (!isfinite(to->value))
+        return condition_refuse(error, text, "expected a smaller number than ", text + at);
     while (*end == ' ') end++;
     to->percent = *end == '%';
     if (to->percent) end++;
     while (*end == ' ') end++;
-    if (*end) return refuse(error, text, "expected nothing more, found ", end);
+    if (*end) return condition_refuse(error, text, "expected nothing more, found ", end);
     if (to->percent && !to->change && to->what != RATIO)
-        return refuse(error, text, "a share of what? A change against before has a sign: ", "+5%");
+        return condition_refuse(error, text, "a share of what? A change against before has a sign: ", "+5%");
     if (!to->percent && to->what == RATIO)
-        return refuse(error, text, "expected a share in percent, found ", text + at);
+        return condition_refuse(error, text, "expected a share in percent, found ", text + at);
     return FM_OK;
 }
 
 /* ---- judging ---- */
 
 /* What is measured, of the whole or of a function (NULL: it is not there). */
-static double measure(const fm_diff *diff, const condition *of, int side, bool whole,
-                      const fm_code_group *group)
+static double condition_measure(const fm_diff *diff, const condition *of, int side, bool whole,
+                                const fm_miss_row *group)
 {
     const fm_profile *profile = diff->profile[side];
     const fm_cache_fit *fit = &diff->fits[side][of->level];
@@ -160,24 +158,24 @@ static double measure(const fm_diff *diff, const condition *of, int side, bool w
     return 0;
 }
 
-static bool compares(const condition *of, double value)
+static bool condition_compares(const condition *of, double value)
 {
     return of->greater ? value > of->value || (of->or_equal && value == of->value)
                        : value < of->value || (of->or_equal && value == of->value);
 }
 
-static bool judge(const fm_diff *diff, const condition *of, double before, double after, bool whole)
+static bool condition_judge(const fm_diff *diff, const condition *of, double before, double after, bool whole)
 {
     const bool banded = of->what != REFERENCES && whole && diff->within[of->level];
-    if (of->change && banded) return compares(of, 0);
-    if (!of->change) return compares(of, of->percent ? after * 100 : after);
-    if (!of->percent) return compares(of, after - before);
-    if (before > 0) return compares(of, (after - before) / before * 100);
-    return after > 0 ? of->greater : compares(of, 0);
+    if (of->change && banded) return condition_compares(of, 0);
+    if (!of->change) return condition_compares(of, of->percent ? after * 100 : after);
+    if (!of->percent) return condition_compares(of, after - before);
+    if (before > 0) return condition_compares(of, (after - before) / before * 100);
+    return after > 0 ? of->greater : condition_compares(of, 0);
 }
 
-static void describe(const condition *of, double before, double after, const char *function, char *text,
-                     size_t size)
+static void condition_describe(const condition *of, double before, double after, const char *function,
+                               char *text, size_t size)
 {
     char percent[32], was[48], is[48];
     fm_diff_percent(before, after, percent, sizeof percent);
@@ -200,17 +198,17 @@ static fm_status judge_functions(fm_diff *diff, const char *text, const conditio
                        text);
     for (size_t i = 0; i < diff->tables[FM_BY_FUNCTION].count; i++) {
         const fm_diff_row *row = &diff->tables[FM_BY_FUNCTION].rows[i];
-        const fm_code_group *group = row->after ? row->after : row->before;
+        const fm_miss_row *group = row->after ? row->after : row->before;
         char name[700];
-        fm_code_group_text(group, name, sizeof name);
+        fm_miss_row_text(group, name, sizeof name);
         if (!any && strcmp(name, of->function) != 0 &&
             !(group->function && strcmp(group->function, of->function) == 0))
             continue;
-        const double before = measure(diff, of, 0, false, row->before),
-                     after = measure(diff, of, 1, false, row->after);
-        const bool holds = judge(diff, of, before, after, false);
+        const double before = condition_measure(diff, of, 0, false, row->before),
+                     after = condition_measure(diff, of, 1, false, row->after);
+        const bool holds = condition_judge(diff, of, before, after, false);
         if (!found || (holds && !result->holds))
-            describe(of, before, after, name, result->met_by, sizeof result->met_by);
+            condition_describe(of, before, after, name, result->met_by, sizeof result->met_by);
         found = true;
         result->holds |= holds;
     }
@@ -223,7 +221,7 @@ fm_status fm_diff_condition(fm_diff *diff, const char *text, bool *holds, fm_err
 {
     FM_REQUIRE(diff, error);
     condition of = {0};
-    size_t at = skip(text, 0);
+    size_t at = skip_blanks(text, 0);
     fm_diff_condition_result result = {0};
     fm_status status = read_metric(diff, text, &at, &of, error);
     if (!status) status = read_function(text, &at, &of, error);
@@ -231,9 +229,10 @@ fm_status fm_diff_condition(fm_diff *diff, const char *text, bool *holds, fm_err
     if (!status && of.function[0]) {
         status = judge_functions(diff, text, &of, &result, error);
     } else if (!status) {
-        const double before = measure(diff, &of, 0, true, NULL), after = measure(diff, &of, 1, true, NULL);
-        result.holds = judge(diff, &of, before, after, true);
-        describe(&of, before, after, "", result.met_by, sizeof result.met_by);
+        const double before = condition_measure(diff, &of, 0, true, NULL),
+                     after = condition_measure(diff, &of, 1, true, NULL);
+        result.holds = condition_judge(diff, &of, before, after, true);
+        condition_describe(&of, before, after, "", result.met_by, sizeof result.met_by);
     }
     if (status) return status;
     if (!fm_diff_is_comparable(diff)) { /* nobody knows: what asks is told that it may be */

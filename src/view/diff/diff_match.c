@@ -15,6 +15,143 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ======== line match ======== */
+
+enum { MOST_DIFFERENCES = 1500 };
+
+/* The lines between a common beginning and a common end. */
+typedef struct middle {
+    const uint32_t *a, *b;
+    size_t n, m;
+    int32_t **furthest; /* by differences d: for each diagonal -d, -d + 2, … d how far along a one comes */
+} middle;
+
+static void match_lines(fm_line_match *match, size_t before, size_t after)
+{
+    match->to_after[before] = (uint32_t)after;
+    match->to_before[after] = (uint32_t)before;
+}
+
+/* How far one comes on a diagonal k with d differences; d - 1 is known. */
+static int32_t diagonal_step(const middle *of, int32_t d, int32_t k)
+{
+    int32_t x = 0;
+    if (d > 0) {
+        const int32_t *before = of->furthest[d - 1];
+        const bool down = k == -d || (k != d && before[(k - 1 + d - 1) / 2] < before[(k + 1 + d - 1) / 2]);
+        x = down ? before[(k + 1 + d - 1) / 2] : before[(k - 1 + d - 1) / 2] + 1;
+    }
+    while (x >= 0 && (size_t)x < of->n && x - k >= 0 && (size_t)(x - k) < of->m && of->a[x] == of->b[x - k])
+        x++;
+    return x;
+}
+
+/* Back from the end: along equal lines, then over the difference that was made there. */
+static void trace_back(const middle *of, int32_t d, size_t offset, fm_line_match *match)
+{
+    int32_t x = (int32_t)of->n, y = (int32_t)of->m;
+    for (; d >= 0; d--) {
+        const int32_t k = x - y;
+        int32_t from = 0, from_y = 0;
+        if (d > 0) {
+            const int32_t *before = of->furthest[d - 1];
+            const bool down =
+                k == -d || (k != d && before[(k - 1 + d - 1) / 2] < before[(k + 1 + d - 1) / 2]);
+            from = down ? before[(k + 1 + d - 1) / 2] : before[(k - 1 + d - 1) / 2];
+            from_y = from - (down ? k + 1 : k - 1);
+        }
+        while (x > from && y > from_y && of->a[x - 1] == of->b[y - 1]) {
+            match_lines(match, offset + (size_t)--x, offset + (size_t)--y);
+        }
+        x = from;
+        y = from_y;
+    }
+}
+
+/* Returns 0, 1 where there are too many differences, -1 without memory. */
+static int match_middle(middle *of, size_t offset, fm_line_match *match)
+{
+    int result = 1;
+    int32_t d = 0;
+    of->furthest = fm_calloc(MOST_DIFFERENCES + 1, sizeof *of->furthest);
+    if (!of->furthest) return -1;
+    for (; d <= MOST_DIFFERENCES && result == 1; d++) {
+        of->furthest[d] = fm_calloc((size_t)d + 1, sizeof **of->furthest);
+        if (!of->furthest[d]) {
+            result = -1;
+            break;
+        }
+        for (int32_t k = -d; k <= d; k += 2) {
+            const int32_t x = diagonal_step(of, d, k);
+            of->furthest[d][(k + d) / 2] = x;
+            if (x >= (int32_t)of->n && x - k >= (int32_t)of->m) {
+                result = 0;
+                break;
+            }
+        }
+        if (result == 0) break;
+    }
+    if (result == 0) trace_back(of, d, offset, match);
+    for (int32_t i = 0; i <= MOST_DIFFERENCES; i++) free(of->furthest[i]);
+    free(of->furthest);
+    return result;
+}
+
+/* As many taken out as put in, between two matched lines: changed ones. */
+static void match_changed(fm_line_match *match)
+{
+    size_t a = 0, b = 0;
+    while (a < match->before_count && b < match->after_count) {
+        size_t a_end = a, b_end = b;
+        while (a_end < match->before_count && match->to_after[a_end] == UINT32_MAX) a_end++;
+        while (b_end < match->after_count && match->to_before[b_end] == UINT32_MAX) b_end++;
+        if (a_end - a == b_end - b)
+            while (a < a_end) match_lines(match, a++, b++);
+        a = a_end;
+        b = b_end;
+        if (a < match->before_count && b < match->after_count) a++, b++;
+    }
+}
+
+fm_status fm_line_match_make(fm_line_match *match, const uint32_t *before, size_t before_count,
+                             const uint32_t *after, size_t after_count, fm_error *error)
+{
+    *match = (fm_line_match){before_count, after_count, fm_calloc(before_count, sizeof *match->to_after),
+                             fm_calloc(after_count, sizeof *match->to_before), false};
+    if (!match->to_after || !match->to_before) {
+        fm_line_match_clear(match);
+        return fm_fail_memory(error, (before_count + after_count) * sizeof *before, "matched lines");
+    }
+    memset(match->to_after, 0xFF, before_count * sizeof *before);
+    memset(match->to_before, 0xFF, after_count * sizeof *before);
+    size_t first = 0, last = 0;
+    while (first < before_count && first < after_count && before[first] == after[first]) first++;
+    while (last < before_count - first && last < after_count - first &&
+           before[before_count - 1 - last] == after[after_count - 1 - last])
+        last++;
+    for (size_t i = 0; i < first; i++) match_lines(match, i, i);
+    for (size_t i = 1; i <= last; i++) match_lines(match, before_count - i, after_count - i);
+    middle between = {before + first, after + first, before_count - first - last, after_count - first - last,
+                      NULL};
+    const int result = between.n && between.m ? match_middle(&between, first, match) : 0;
+    match->given_up = result == 1;
+    if (result < 0) {
+        fm_line_match_clear(match);
+        return fm_fail_memory(error, (uint64_t)MOST_DIFFERENCES * MOST_DIFFERENCES * 2, "matched lines");
+    }
+    if (!match->given_up) match_changed(match);
+    return FM_OK;
+}
+
+void fm_line_match_clear(fm_line_match *match)
+{
+    free(match->to_after);
+    free(match->to_before);
+    *match = (fm_line_match){0};
+}
+
+/* ======== diff match ======== */
+
 static fm_status no_memory(fm_error *error)
 {
     return fm_fail_memory(error, 1 << 16, "the matching of two profiles");
@@ -86,7 +223,7 @@ static uint32_t *sums_of(const fm_attribution *of, const char *path, size_t *cou
     return sums;
 }
 
-static fm_status match_lines(const fm_diff *diff, fm_file_match *file, fm_error *error)
+static fm_status match_file_lines(const fm_diff *diff, fm_file_match *file, fm_error *error)
 {
     const fm_source *before = fm_attribution_source(diff->profile[0]->attribution, file->before),
                     *after = fm_attribution_source(diff->profile[1]->attribution, file->after);
@@ -113,7 +250,7 @@ static fm_status add_match(fm_diff *diff, size_t *room, const char *before, cons
         return no_memory(error);
     fm_file_match *file = &diff->files[diff->file_count++];
     *file = (fm_file_match){.before = before, .after = after};
-    return before && after ? match_lines(diff, file, error) : FM_OK;
+    return before && after ? match_file_lines(diff, file, error) : FM_OK;
 }
 
 /* Equal paths; then equal names, where there is one of it on each side. */
@@ -138,7 +275,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Whether at least half of the lines of each of two files are lines of the other, in any order. */
-static bool alike(const fm_diff *diff, const char *before, const char *after, bool *failed)
+static bool files_alike(const fm_diff *diff, const char *before, const char *after, bool *failed)
 {
     size_t a_count = 0, b_count = 0, common = 0;
     uint32_t *a = sums_of(diff->profile[0]->attribution, before, &a_count, failed),
@@ -166,7 +303,7 @@ static fm_status match_renamed(fm_diff *diff, path_list *before, path_list *afte
     bool failed = false;
     for (size_t i = 0; i < before->count && !status; i++)
         for (size_t j = 0; j < after->count && !before->taken[i] && !status; j++) {
-            if (after->taken[j] || !alike(diff, before->paths[i], after->paths[j], &failed)) continue;
+            if (after->taken[j] || !files_alike(diff, before->paths[i], after->paths[j], &failed)) continue;
             before->taken[i] = after->taken[j] = true;
             status = add_match(diff, room, before->paths[i], after->paths[j], error);
         }
@@ -235,30 +372,31 @@ static void name_after(const fm_diff *diff, const char *name, char *text, size_t
 
 /* ---- groups ---- */
 
-static bool equal(const char *a, const char *b)
+static bool texts_equal(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 /* Whether a group of after is what `before` became. line, file, name: what they are after the edit. */
-static bool is_same(const fm_code_group *before, const fm_code_group *after, const char *file, uint32_t line,
+static bool is_same(const fm_miss_row *before, const fm_miss_row *after, const char *file, uint32_t line,
                     const char *name)
 {
     if (before->kind != after->kind) return false;
     switch (before->kind) {
-    case FM_GROUP_LINE:
-        return line == after->line && equal(file, after->file);
-    case FM_GROUP_FUNCTION:
-        return equal(before->function, after->function) &&
-               (before->file
-                    ? equal(file, after->file)
-                    : !after->file && (!before->module || !after->module ||
-                                       equal(fm_base_name(before->module), fm_base_name(after->module))));
-    case FM_GROUP_MODULE:
-        return equal(fm_base_name(before->module), fm_base_name(after->module));
-    case FM_GROUP_OBJECT:
-        return equal(name, after->name);
-    case FM_GROUP_UNKNOWN:
+    case FM_ROW_LINE:
+        return line == after->line && texts_equal(file, after->file);
+    case FM_ROW_FUNCTION:
+        return texts_equal(before->function, after->function) &&
+               (before->file ? texts_equal(file, after->file)
+                             : !after->file &&
+                                   (!before->module || !after->module ||
+                                    texts_equal(fm_base_name(before->module), fm_base_name(after->module))));
+    case FM_ROW_MODULE:
+        return texts_equal(fm_base_name(before->module), fm_base_name(after->module));
+    case FM_ROW_OBJECT:
+        return texts_equal(name, after->name);
+    case FM_ROW_UNKNOWN:
+    case FM_ROW_PLACE:
         return true;
     }
     return false;
@@ -271,12 +409,12 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-static uint64_t hash_of(const fm_code_group *group, uint32_t line, const char *name)
+static uint64_t hash_of(const fm_miss_row *group, uint32_t line, const char *name)
 {
     uint64_t hash = 14695981039346656037u ^ (uint64_t)group->kind;
-    if (group->kind == FM_GROUP_LINE) return (hash ^ line) * 1099511628211u;
-    if (group->kind == FM_GROUP_FUNCTION) return hash_text(hash, group->function);
-    if (group->kind == FM_GROUP_MODULE) return hash_text(hash, fm_base_name(group->module));
+    if (group->kind == FM_ROW_LINE) return (hash ^ line) * 1099511628211u;
+    if (group->kind == FM_ROW_FUNCTION) return hash_text(hash, group->function);
+    if (group->kind == FM_ROW_MODULE) return hash_text(hash, fm_base_name(group->module));
     return hash_text(hash, name);
 }
 
@@ -284,14 +422,14 @@ static int most_first(const void *a, const void *b)
 {
     const fm_diff_row *x = a, *y = b;
     if (fabs(x->change) != fabs(y->change)) return fabs(x->change) > fabs(y->change) ? -1 : 1;
-    const fm_code_group *p = x->after ? x->after : x->before, *q = y->after ? y->after : y->before;
+    const fm_miss_row *p = x->after ? x->after : x->before, *q = y->after ? y->after : y->before;
     if (!x->after != !y->after) return x->after ? -1 : 1;
     return p->number < q->number ? -1 : p->number > q->number;
 }
 
 /* What counts: more than the threshold, more than a thousandth of all misses, and more than the bands of the
  * whole leave open. */
-static fm_change judge(const fm_diff *diff, double before, double after)
+static fm_change row_judge(const fm_diff *diff, double before, double after)
 {
     const fm_cache_fit *a = &diff->fits[0][diff->judged], *b = &diff->fits[1][diff->judged];
     const double all = a->misses.expected > b->misses.expected ? a->misses.expected : b->misses.expected;
@@ -305,10 +443,10 @@ static fm_change judge(const fm_diff *diff, double before, double after)
     return after < before ? FM_CHANGE_BETTER : FM_CHANGE_WORSE;
 }
 
-fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error)
+fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error)
 {
     fm_diff_table *table = &diff->tables[by];
-    const fm_code_groups *before = &table->groups[0], *after = &table->groups[1];
+    const fm_miss_table *before = &table->sides[0], *after = &table->sides[1];
     size_t slots = 16;
     while (slots < after->count * 2) slots *= 2;
     uint32_t *first = fm_calloc(slots, sizeof *first); /* number + 1 of a group of after */
@@ -316,38 +454,38 @@ fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error)
     table->rows = fm_calloc(before->count + after->count, sizeof *table->rows);
     bool made = first && taken && table->rows;
     for (size_t i = 0; made && i < after->count; i++) {
-        const fm_code_group *group = &after->groups[i];
+        const fm_miss_row *group = &after->rows[i];
         size_t at = (size_t)hash_of(group, group->line, group->name) & (slots - 1);
         while (first[at]) at = (at + 1) & (slots - 1);
         first[at] = (uint32_t)i + 1;
     }
     for (size_t i = 0; made && i < before->count; i++) {
-        const fm_code_group *group = &before->groups[i];
+        const fm_miss_row *group = &before->rows[i];
         const char *file = NULL;
         char name[600] = "";
         uint32_t line = group->file ? fm_diff_line_after(diff, group->file, group->line, &file) : 0;
-        if (group->kind == FM_GROUP_LINE && match_of(diff, group->file))
+        if (group->kind == FM_ROW_LINE && match_of(diff, group->file))
             match_of(diff, group->file)->named = true;
         if (group->name) name_after(diff, group->name, name, sizeof name);
         fm_diff_row *row = &table->rows[table->count++];
         row->before = group;
-        if (group->kind == FM_GROUP_LINE && line == 0) continue;
+        if (group->kind == FM_ROW_LINE && line == 0) continue;
         for (size_t at = (size_t)hash_of(group, line, name) & (slots - 1); first[at];
              at = (at + 1) & (slots - 1)) {
             const uint32_t number = first[at] - 1;
-            if (taken[number] || !is_same(group, &after->groups[number], file, line, name)) continue;
+            if (taken[number] || !is_same(group, &after->rows[number], file, line, name)) continue;
             taken[number] = true;
-            row->after = &after->groups[number];
+            row->after = &after->rows[number];
             break;
         }
     }
     for (size_t i = 0; made && i < after->count; i++)
-        if (!taken[i]) table->rows[table->count++] = (fm_diff_row){.after = &after->groups[i]};
+        if (!taken[i]) table->rows[table->count++] = (fm_diff_row){.after = &after->rows[i]};
     for (size_t i = 0; made && i < table->count; i++) {
         const double was = fm_diff_misses(table->rows[i].before, diff->judged),
                      is = fm_diff_misses(table->rows[i].after, diff->judged);
         table->rows[i].change = is - was;
-        table->rows[i].what = judge(diff, was, is);
+        table->rows[i].what = row_judge(diff, was, is);
     }
     if (made && table->count) qsort(table->rows, table->count, sizeof *table->rows, most_first);
     free(first);

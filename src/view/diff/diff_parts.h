@@ -6,14 +6,40 @@
  * belongs together; diff_condition.c judges;
  * terminal_diff.c, diff_markdown.c, diff_json.c and diff_page.c show it.
  */
-#ifndef FATHOM_VIEW_DIFF_PARTS_H
-#define FATHOM_VIEW_DIFF_PARTS_H
+#ifndef FATHOM_VIEW_DIFF_DIFF_PARTS_H
+#define FATHOM_VIEW_DIFF_DIFF_PARTS_H
 
 #include <fathom/diff.h>
+#include <fathom/status.h>
 
-#include "view/cache_fit.h"
-#include "view/code_groups.h"
-#include "view/diff/line_match.h"
+#include "view/miss_table.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * ======== line match ========
+ * Which line of a file is which line of its later state, as diff(1) finds it: by Myers' greedy
+ * algorithm (E. W. Myers, "An O(ND) difference algorithm and its variations", 1986) on checksums of lines.
+ * Time and space: lines × differences, at most MOST_DIFFERENCES of them.
+ */
+
+typedef struct fm_line_match {
+    size_t before_count, after_count; /* lines */
+    uint32_t *to_after;               /* by line from 0: the line it became; UINT32_MAX: none */
+    uint32_t *to_before;
+    bool given_up; /* the two differ too much: only their beginnings and ends are matched */
+} fm_line_match;
+
+/*
+ * Lines are matched where they are equal; and where as many lines in a row were taken out as put in, those
+ * are matched in their order: they are lines that were changed.
+ */
+fm_status fm_line_match_make(fm_line_match *match, const uint32_t *before, size_t before_count,
+                             const uint32_t *after, size_t after_count, fm_error *error);
+void fm_line_match_clear(fm_line_match *match);
+
+/* ======== diff parts ======== */
 
 enum { FM_DIFF_LEVELS = 32, FM_DIFF_TABLES = 3 };
 
@@ -30,13 +56,13 @@ typedef struct fm_file_match {
 
 /* A line, function or object on both sides. */
 typedef struct fm_diff_row {
-    const fm_code_group *before, *after; /* NULL: not there */
-    double change;                       /* of the misses at the judged level */
-    fm_change what;                      /* whether that counts for something */
+    const fm_miss_row *before, *after; /* NULL: not there */
+    double change;                     /* of the misses at the judged level */
+    fm_change what;                    /* whether that counts for something */
 } fm_diff_row;
 
 typedef struct fm_diff_table {
-    fm_code_groups groups[2];
+    fm_miss_table sides[2];
     size_t count;
     fm_diff_row *rows; /* the largest change first */
 } fm_diff_table;
@@ -85,7 +111,7 @@ struct fm_diff {
 };
 
 /* Misses of one side of a row; 0 where it is not there. */
-static inline double fm_diff_misses(const fm_code_group *group, size_t level)
+static inline double fm_diff_misses(const fm_miss_row *group, size_t level)
 {
     return group ? group->misses[level] : 0;
 }
@@ -105,7 +131,7 @@ fm_status fm_diff_match_files(fm_diff *diff, fm_error *error);
 /* The line of after that a line of before became; 0: none. file: of before. */
 uint32_t fm_diff_line_after(const fm_diff *diff, const char *file, uint32_t line, const char **after_file);
 /* Rows of a table, from groups that are made. */
-fm_status fm_diff_match_groups(fm_diff *diff, fm_by by, fm_error *error);
+fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error);
 
 /* "better: 5.76 M fewer misses in L1d (9.16 M -> 3.40 M, -63 %); L2, L3 unchanged" */
 void fm_diff_sentence(const fm_diff *diff, char *text, size_t size);

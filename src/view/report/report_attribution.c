@@ -4,17 +4,89 @@
  *
  * Everything is streamed; sums over places are made one place at a time, from pairs sorted by place.
  */
-#include "view/report/report_attribution.h"
-
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "profile/attribution/pair_errors.h"
-#include "view/report/report_names.h"
+#include "view/miss_table.h"
+#include "view/report/report_parts.h"
+#include "view/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ======== report names ======== */
+
+static void write_module(FILE *out, const fm_module *module)
+{
+    fputs("{\"path\":", out);
+    fm_json_write_string(out, module->path, FM_JSON_IN_HTML);
+    fputs(",\"buildId\":", out);
+    fm_json_write_string(out, module->build_id, FM_JSON_IN_HTML);
+    if (module->unseen) fputs(",\"unseen\":true", out);
+    putc('}', out);
+}
+
+/* Names of functions without parameters and template arguments; the whole ones where they differ. Those that
+ * no place on the page has are 0. */
+static fm_status write_functions(FILE *out, const fm_places *places, const fm_selection *selection,
+                                 fm_error *error)
+{
+    const fm_numbering *names = &places->names;
+    size_t longest = 0;
+    for (size_t i = 0; i < names->table.count; i++)
+        if (fm_numbering_bytes(names, i).length > longest) longest = fm_numbering_bytes(names, i).length;
+    char *name = fm_calloc(longest + 1, 1);
+    bool *used = fm_calloc(names->table.count, sizeof *used);
+    if (!name || !used) {
+        free(name);
+        free(used);
+        return fm_fail_memory(error, longest + 1 + names->table.count, "the names of functions");
+    }
+    for (size_t i = 0; i < selection->places.count; i++)
+        fm_places_mark_names(places, selection->places.indices[i], used);
+    fputs("\"names\":[", out);
+    for (size_t i = 0; i < names->table.count; i++) {
+        if (i) putc(',', out);
+        if (!used[i]) {
+            putc('0', out);
+            continue;
+        }
+        fm_json_write_string(out, fm_function_name_shorten(fm_numbering_text(names, i), name, longest + 1),
+                             FM_JSON_IN_HTML);
+    }
+    fputs("],\"fullNames\":[", out);
+    bool first = true;
+    for (size_t i = 0; i < names->table.count; i++) {
+        const char *whole = fm_numbering_text(names, i);
+        if (!used[i]) continue;
+        if (strcmp(fm_function_name_shorten(whole, name, longest + 1), whole) == 0) continue;
+        fprintf(out, "%s[%zu,", first ? "" : ",", i);
+        fm_json_write_string(out, whole, FM_JSON_IN_HTML);
+        putc(']', out);
+        first = false;
+    }
+    fputs("],", out);
+    free(name);
+    free(used);
+    return FM_OK;
+}
+
+fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_selection *selection,
+                                fm_error *error)
+{
+    const fm_attribution *attribution = places->attribution;
+    fputs("\"modules\":[", out);
+    for (size_t i = 0; i < attribution->module_count; i++) {
+        if (i) putc(',', out);
+        write_module(out, &attribution->modules[i]);
+    }
+    fputs("],", out);
+    return write_functions(out, places, selection, error);
+}
+
+/* ======== report attribution ======== */
 
 typedef struct writer {
     FILE *out;
@@ -73,7 +145,7 @@ static uint32_t place_of(const writer *w, uint32_t site)
 static fm_status write_place_sums(const writer *w, const char *key, bool reuse, fm_error *error)
 {
     const fm_attribution *from = w->attribution;
-    size_t place_count = w->places->keys.count;
+    size_t place_count = w->places->keys.table.count;
     size_t *begin = fm_calloc(place_count + 2, sizeof *begin);
     uint32_t *order = fm_calloc(from->pair_count, sizeof *order);
     if (!begin || !order) {
@@ -115,6 +187,11 @@ static fm_status write_places(const writer *w, fm_error *error)
         if (i) putc(',', w->out);
         fm_places_write(w->out, w->places, w->selection->places.indices[i]);
     }
+    fputs("],\"own\":[", w->out);
+    for (size_t i = 0; i < w->selection->places.count; i++) {
+        const uint32_t site = w->places->example[w->selection->places.indices[i]];
+        fprintf(w->out, "%s%zu", i ? "," : "", fm_place_own_frame(&w->attribution->sites[site]));
+    }
     fputs("],", w->out);
     fm_status status = write_place_sums(w, "reuse", true, error);
     if (!status) status = write_place_sums(w, "use", false, error);
@@ -131,7 +208,7 @@ static void write_number(FILE *out, uint32_t number)
         fprintf(out, "%" PRIu32, number);
 }
 
-static uint32_t mapped(const fm_subset *subset, uint32_t index)
+static uint32_t mapped_index(const fm_subset *subset, uint32_t index)
 {
     return index == FM_NONE ? FM_NONE : subset->map[index];
 }
@@ -143,11 +220,11 @@ static void write_sites(const writer *w)
         uint32_t number = w->selection->sites.indices[i];
         const fm_site *site = &w->attribution->sites[number];
         fputs(i ? ",[" : "[", w->out);
-        write_number(w->out, mapped(&w->selection->places, w->places->of_site[number]));
+        write_number(w->out, mapped_index(&w->selection->places, w->places->of_site[number]));
         putc(',', w->out);
         write_number(w->out, site->module);
         fprintf(w->out, ",\"%" PRIx64 "\",", site->address);
-        write_number(w->out, mapped(&w->selection->paths, site->path));
+        write_number(w->out, mapped_index(&w->selection->paths, site->path));
         if (site->frame_count && site->frames[0].column) fprintf(w->out, ",%" PRIu32, site->frames[0].column);
         putc(']', w->out);
     }
@@ -155,9 +232,9 @@ static void write_sites(const writer *w)
     for (size_t i = 0; i < w->selection->paths.count; i++) {
         const fm_call_path *path = &w->attribution->paths[w->selection->paths.indices[i]];
         fputs(i ? ",[" : "[", w->out);
-        write_number(w->out, mapped(&w->selection->paths, path->parent));
+        write_number(w->out, mapped_index(&w->selection->paths, path->parent));
         putc(',', w->out);
-        write_number(w->out, mapped(&w->selection->sites, path->call));
+        write_number(w->out, mapped_index(&w->selection->sites, path->call));
         putc(']', w->out);
     }
     fputs("],", w->out);
@@ -176,9 +253,9 @@ static void write_pairs(const writer *w)
         const fm_pair *pair = &w->attribution->pairs[w->selection->pairs.indices[i]];
         fm_counts counts = fm_pair_counts(pair);
         fputs(i ? ",[" : "[", w->out);
-        write_number(w->out, mapped(&w->selection->sites, pair->use));
+        write_number(w->out, mapped_index(&w->selection->sites, pair->use));
         putc(',', w->out);
-        write_number(w->out, mapped(&w->selection->sites, pair->reuse));
+        write_number(w->out, mapped_index(&w->selection->sites, pair->reuse));
         putc(',', w->out);
         counts_write(w, &counts);
         putc(']', w->out);
@@ -216,7 +293,7 @@ static void write_object(const writer *w, const fm_object *object)
     write_number(w->out, object->module);
     fprintf(w->out, ",\"address\":\"%" PRIx64 "\",\"size\":%" PRIu64 ",\"blocks\":%" PRIu64 ",\"path\":",
             object->address, object->size, object->blocks);
-    write_number(w->out, mapped(&w->selection->paths, object->allocation));
+    write_number(w->out, mapped_index(&w->selection->paths, object->allocation));
     fprintf(w->out, ",\"thread\":%" PRIu32 ",", object->thread);
     if (object->samples)
         fprintf(w->out, "\"error\":%" PRIu64 ",\"samples\":%" PRIu64 ",", object->error, object->samples);
@@ -258,9 +335,9 @@ static fm_status write_objects(const writer *w, fm_error *error)
         const fm_object_use *use = &from->object_uses[w->selection->uses.indices[i]];
         fm_counts counts = fm_use_counts(use);
         fputs(i ? ",[" : "[", w->out);
-        write_number(w->out, mapped(&w->selection->objects, use->object));
+        write_number(w->out, mapped_index(&w->selection->objects, use->object));
         putc(',', w->out);
-        write_number(w->out, mapped(&w->selection->sites, use->site));
+        write_number(w->out, mapped_index(&w->selection->sites, use->site));
         putc(',', w->out);
         counts_write(w, &counts);
         putc(']', w->out);
@@ -283,7 +360,7 @@ static fm_status write_latencies(const writer *w, fm_error *error)
     if (!sums) return fm_fail_memory(error, (rest + 1) * LATENCY_COLUMNS * sizeof *sums, "latencies");
     for (size_t i = 0; i < from->latency_count; i++) {
         const fm_site_latency *one = &from->latencies[i];
-        const uint32_t kept = mapped(&w->selection->places, place_of(w, one->site));
+        const uint32_t kept = mapped_index(&w->selection->places, place_of(w, one->site));
         uint64_t *sum = sums + (kept == FM_NONE ? rest : kept) * LATENCY_COLUMNS;
         sum[0] += one->samples;
         sum[1] += one->timed;

@@ -6,12 +6,302 @@
  * calls. All sites need their places. Then other lines, that are not part of any chosen pair, are added as
  * long as there is room, by their references, so that the source can show how often every line touched data.
  */
-#include "view/report/report_selection.h"
-
 #include "base/error.h"
 #include "base/memory.h"
+#include "view/report/report_parts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+/*
+ * ======== report places ========
+ * The key of a place is its frames as an array of fm_place_frame; of an instruction without a line, a
+ * bare_key. Their lengths tell them apart.
+ */
+
+typedef struct bare_key {
+    uint32_t module, high, low, name;
+} bare_key;
+_Static_assert(sizeof(bare_key) % sizeof(fm_place_frame) != 0, "keys must differ in length");
+
+static bool has_line(const fm_site *site)
+{
+    return site->frame_count && site->frames[0].file && site->frames[0].line;
+}
+
+/* 0, or -1: no memory. */
+static int number_name(fm_places *places, const char *name, uint32_t *number)
+{
+    *number = UINT32_MAX;
+    if (!name) return 0;
+    *number = fm_numbering_add_text(&places->names, name);
+    return *number == UINT32_MAX ? -1 : 0;
+}
+
+static int number_frames(fm_places *places, const fm_site *site, fm_source_files *files, uint32_t *place)
+{
+    fm_place_frame *frames = fm_calloc(site->frame_count, sizeof *frames);
+    if (!frames) return -1;
+    int failed = 0;
+    for (size_t i = 0; i < site->frame_count && !failed; i++) {
+        const fm_frame *from = &site->frames[i];
+        const char *name = from->function;
+        if (!name && i + 1 == site->frame_count) name = site->symbol;
+        frames[i].file = UINT32_MAX;
+        frames[i].line = from->line;
+        failed = number_name(places, name, &frames[i].name);
+        if (!failed && from->file) {
+            frames[i].file = fm_source_files_add(files, places->attribution, from->file);
+            if (frames[i].file == UINT32_MAX) failed = -1;
+        }
+    }
+    if (!failed) *place = fm_numbering_add(&places->keys, frames, site->frame_count * sizeof *frames);
+    free(frames);
+    return failed || *place == UINT32_MAX ? -1 : 0;
+}
+
+static int number_bare(fm_places *places, const fm_site *site, uint32_t *place)
+{
+    bare_key key = {site->module, (uint32_t)(site->address >> 32), (uint32_t)site->address, UINT32_MAX};
+    const char *function = site->frame_count ? site->frames[0].function : NULL;
+    if (number_name(places, function ? function : site->symbol, &key.name)) return -1;
+    *place = fm_numbering_add(&places->keys, &key, sizeof key);
+    return *place == UINT32_MAX ? -1 : 0;
+}
+
+static int place_add_site(fm_places *places, uint32_t number, fm_source_files *files)
+{
+    const fm_site *site = &places->attribution->sites[number];
+    uint32_t *place = &places->of_site[number];
+    size_t before = places->keys.table.count;
+    if (has_line(site) ? number_frames(places, site, files, place) : number_bare(places, site, place))
+        return -1;
+    if (places->keys.table.count == before) return 0;
+    if (fm_array_reserve((void **)&places->example, &places->example_room, *place + 1,
+                         sizeof *places->example))
+        return -1;
+    places->example[*place] = number;
+    return 0;
+}
+
+fm_status fm_places_make(fm_places *places, const fm_attribution *attribution, fm_source_files *files,
+                         fm_error *error)
+{
+    *places = (fm_places){.attribution = attribution};
+    places->of_site = fm_calloc(attribution->site_count, sizeof *places->of_site);
+    bool failed = !places->of_site;
+    for (size_t i = 0; i < attribution->site_count && !failed; i++)
+        failed = place_add_site(places, (uint32_t)i, files) != 0;
+    if (!failed) return FM_OK;
+    fm_places_clear(places);
+    return fm_fail_memory(error, attribution->site_count * sizeof(uint32_t), "the places of the program");
+}
+
+void fm_places_clear(fm_places *places)
+{
+    fm_numbering_clear(&places->names);
+    fm_numbering_clear(&places->keys);
+    free(places->of_site);
+    free(places->example);
+    *places = (fm_places){0};
+}
+
+const fm_place_frame *fm_places_frames(const fm_places *places, uint32_t place, size_t *count)
+{
+    size_t length = fm_numbering_bytes(&places->keys, place).length;
+    *count = length % sizeof(fm_place_frame) ? 0 : length / sizeof(fm_place_frame);
+    return *count ? (const void *)fm_numbering_text(&places->keys, place) : NULL;
+}
+
+void fm_places_mark_names(const fm_places *places, uint32_t place, bool *used)
+{
+    size_t count;
+    const fm_place_frame *frames = fm_places_frames(places, place, &count);
+    if (!frames) {
+        const bare_key *key = (const void *)fm_numbering_text(&places->keys, place);
+        if (key->name != UINT32_MAX) used[key->name] = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (frames[i].name != UINT32_MAX) used[frames[i].name] = true;
+}
+
+/* Unknown ones as -1. */
+static void write_number(FILE *out, uint32_t number)
+{
+    if (number == UINT32_MAX)
+        fputs("-1", out);
+    else
+        fprintf(out, "%" PRIu32, number);
+}
+
+static void write_bare(FILE *out, const fm_places *places, uint32_t place)
+{
+    const bare_key *key = (const void *)fm_numbering_text(&places->keys, place);
+    const fm_site *site = &places->attribution->sites[places->example[place]];
+    fputs("{\"module\":", out);
+    write_number(out, key->module);
+    fprintf(out, ",\"address\":\"%" PRIx64 "\",\"name\":", site->address);
+    write_number(out, key->name);
+    if (site->symbol) fprintf(out, ",\"offset\":%" PRIu64, site->symbol_offset);
+    putc('}', out);
+}
+
+void fm_places_write(FILE *out, const fm_places *places, uint32_t place)
+{
+    size_t count;
+    const fm_place_frame *frames = fm_places_frames(places, place, &count);
+    if (!frames) {
+        write_bare(out, places, place);
+        return;
+    }
+    putc('[', out);
+    for (size_t i = 0; i < count; i++) {
+        if (i) putc(',', out);
+        write_number(out, frames[i].name);
+        putc(',', out);
+        write_number(out, frames[i].file);
+        fprintf(out, ",%" PRIu32, frames[i].line);
+    }
+    putc(']', out);
+}
+
+/*
+ * ======== late choice ========
+ * Time: entries × edges, and two sorts.
+ */
+
+#define ALMOST_ALL 0.999
+
+typedef struct ranked_share {
+    double share;
+    uint32_t index;
+} ranked_share;
+
+size_t fm_edges_index(fm_edges edges, uint64_t distance)
+{
+    size_t low = 0, high = edges.count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (edges.edges[middle] <= distance)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Misses at each size: levels[i] at a cache of edges[i] blocks. */
+static void fill_levels(const fm_counts *counts, fm_edges edges, double *levels)
+{
+    for (size_t i = 0; i < edges.count; i++) levels[i] = 0;
+    for (size_t i = 0; i < counts->bin_count; i++)
+        levels[fm_edges_index(edges, counts->bins[i].lo)] += (double)counts->bins[i].count;
+    double above = (double)counts->cold + (double)counts->beyond;
+    for (size_t i = edges.count; i-- > 0;) {
+        above += levels[i];
+        levels[i] = above;
+    }
+}
+
+static int compare_shares(const void *a, const void *b)
+{
+    const ranked_share *x = a, *y = b;
+    if (x->share != y->share) return x->share < y->share ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static int compare_indices(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double least_covered(const double *covered, const double *total, size_t from, size_t count)
+{
+    double least = 1;
+    for (size_t i = from; i < count; i++)
+        if (total[i] > 0 && covered[i] / total[i] < least) least = covered[i] / total[i];
+    return least;
+}
+
+/* What both rounds work on. */
+typedef struct choosing {
+    const fm_counts *counts;
+    size_t count, most;
+    fm_edges edges;
+    double *total, *levels, *covered; /* misses at each size: of all, of one entry, of the kept ones */
+    ranked_share *ranks;
+    bool *taken;
+} choosing;
+
+/* By the largest share at any size from edge `from` on. */
+static void choice_rank(const choosing *by, size_t from)
+{
+    for (size_t i = 0; i < by->count; i++) {
+        by->ranks[i] = (ranked_share){0, (uint32_t)i};
+        fill_levels(&by->counts[i], by->edges, by->levels);
+        for (size_t level = from; level < by->edges.count; level++)
+            if (by->total[level] > 0 && by->levels[level] / by->total[level] > by->ranks[i].share)
+                by->ranks[i].share = by->levels[level] / by->total[level];
+    }
+    if (by->count) qsort(by->ranks, by->count, sizeof *by->ranks, compare_shares);
+}
+
+/* Takes from the top of the ranks until enough is covered at every size from edge `from` on. */
+static void choice_keep(fm_choice *choice, const choosing *by, size_t from)
+{
+    bool all = by->count <= by->most;
+    for (size_t i = 0; i < by->count && choice->count < by->most; i++) {
+        const ranked_share *next = &by->ranks[i];
+        if (!all &&
+            (next->share == 0 || least_covered(by->covered, by->total, from, by->edges.count) >= ALMOST_ALL))
+            break;
+        if (by->taken[next->index]) continue;
+        by->taken[next->index] = true;
+        fill_levels(&by->counts[next->index], by->edges, by->levels);
+        for (size_t level = 0; level < by->edges.count; level++) by->covered[level] += by->levels[level];
+        choice->indices[choice->count++] = next->index;
+    }
+}
+
+fm_status fm_choice_make(fm_choice *choice, const fm_counts *counts, size_t count, fm_edges edges,
+                         size_t from, size_t late, size_t most, fm_error *error)
+{
+    *choice = (fm_choice){.covered = 1};
+    double *sums = fm_calloc(3 * edges.count, sizeof *sums);
+    choosing by = {.counts = counts, .count = count, .most = most, .edges = edges};
+    by.ranks = fm_calloc(count, sizeof *by.ranks);
+    by.taken = fm_calloc(count, sizeof *by.taken);
+    choice->indices = fm_calloc(count < most ? count : most, sizeof *choice->indices);
+    bool made = sums && by.ranks && by.taken && choice->indices;
+    if (made) {
+        by.total = sums, by.levels = sums + edges.count, by.covered = sums + 2 * edges.count;
+        for (size_t i = 0; i < count; i++) {
+            fill_levels(&counts[i], edges, by.levels);
+            for (size_t level = 0; level < edges.count; level++) by.total[level] += by.levels[level];
+        }
+        choice_rank(&by, late);
+        choice_keep(choice, &by, late);
+        if (choice->count < count && choice->count < most && from < late) {
+            choice_rank(&by, from);
+            choice_keep(choice, &by, from);
+        }
+        choice->covered = least_covered(by.covered, by.total, late, edges.count);
+        if (choice->count) qsort(choice->indices, choice->count, sizeof *choice->indices, compare_indices);
+    } else {
+        free(choice->indices);
+        choice->indices = NULL;
+    }
+    free(sums);
+    free(by.ranks);
+    free(by.taken);
+    return made ? FM_OK
+                : fm_fail_memory(error, count * sizeof *by.ranks, "the choice of what goes onto the page");
+}
+
+/* ======== report selection ======== */
 
 /* ---- subsets ---- */
 
@@ -127,7 +417,7 @@ static void add_most_used(fm_subset *subset, ranked *ranks, size_t count, size_t
 static fm_status choose_places(fm_selection *selection, const fm_places *places, size_t most, fm_error *error)
 {
     const fm_attribution *from = places->attribution;
-    size_t count = places->keys.count;
+    size_t count = places->keys.table.count;
     ranked *ranks = fm_calloc(count, sizeof *ranks);
     if (!ranks) return fm_fail_memory(error, count * sizeof *ranks, "the choice of places");
     for (size_t i = 0; i < count; i++) {
@@ -201,7 +491,7 @@ static fm_status select_all(fm_selection *selection, const fm_places *places, fm
     const fm_attribution *from = places->attribution;
     if (subset_begin(&selection->sites, from->site_count) ||
         subset_begin(&selection->paths, from->path_count) ||
-        subset_begin(&selection->places, places->keys.count) ||
+        subset_begin(&selection->places, places->keys.table.count) ||
         subset_begin(&selection->objects, from->object_count))
         return fm_fail_memory(error, from->site_count * sizeof(uint32_t), "the choice of sites");
     fm_status status = choose_pairs(selection, from, edges, most, error);
@@ -220,7 +510,7 @@ static fm_status select_all(fm_selection *selection, const fm_places *places, fm
     if (status) return status;
     subset_end(&selection->sites, from->site_count);
     subset_end(&selection->paths, from->path_count);
-    subset_end(&selection->places, places->keys.count);
+    subset_end(&selection->places, places->keys.table.count);
     subset_end(&selection->objects, from->object_count);
     return FM_OK;
 }

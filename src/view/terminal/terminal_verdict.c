@@ -13,7 +13,7 @@
  *       blur.c:25  3.93 M        0   43 %  sum += from[y + d][x];
  *           in blur_columns, on heap block from main (blur.c:33)
  *
- * Numbers are those of code_groups.c and the model; this file only lays them out. No line is wider than the
+ * Numbers and words are those of verdict.c; this file only lays them out. No line is wider than the
  * terminal.
  */
 #include <fathom/view.h>
@@ -21,204 +21,193 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "profile/attribution/attribution_check.h"
 #include "profile/laws.h"
-#include "view/cache_fit.h"
-#include "view/code_groups.h"
-#include "view/source_text.h"
-#include "view/terminal/verdict_sentence.h"
+#include "view/miss_table.h"
+#include "view/source_files.h"
 #include "view/text.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-    MOST_LEVELS = 32,    /* of the table */
-    MOST_COLUMNS = 4,    /* of the list */
-    LATE_MATTERS = 1000, /* 1/1000 of the references */
-    MOST_PLACES = 3,     /* named in the table */
+    MOST_COLUMNS = 4, /* of the list */
     WIDEST_PLACE = 34,
 };
 
-typedef struct verdict {
+typedef struct verdict_screen {
     FILE *out;
-    const fm_profile *profile;
-    const fm_cache *caches;
-    size_t count; /* of caches */
-    fm_cache_fit fits[MOST_LEVELS];
-    size_t judged; /* the list is about this one */
-    fm_by by;
+    const fm_verdict *of;
     const fm_view_options *options;
     unsigned width;
-    /* Where the profile knows its code: */
-    fm_code_groups groups;
-    uint32_t *order; /* by the misses at the judged level */
-    size_t listed;   /* rows of the list */
-    bool few;        /* too few samples to say whose the misses are */
-} verdict;
+} verdict_screen;
 
-static void ink(const verdict *of, fm_ink which)
+static void screen_ink(const verdict_screen *to, fm_ink which)
 {
-    fm_text_ink(of->out, of->options, which);
+    fm_text_ink(to->out, to->options, which);
 }
 
-static const char *cache_name(const fm_cache *cache, char name[sizeof cache->name + 1])
+/* ---- what it covers, and what limits it ---- */
+
+static void write_sentence(FILE *out, const char *text, unsigned indent, const fm_view_options *options)
 {
-    memcpy(name, cache->name, sizeof cache->name);
-    name[sizeof cache->name] = '\0';
-    return name;
+    fm_text_write_wrapped(out, text, strlen(text), indent, options);
+    putc('\n', out);
 }
 
-/* Misses that are no first touches. */
-static double late_of(const fm_profile *profile, const fm_cache_fit *fit)
+/* How sure a profile of source code is. */
+static void write_certainty(FILE *out, const fm_profile *profile, const fm_view_options *options)
 {
-    double late = fit->misses.expected - (double)profile->cold;
-    return late > 0 ? late : 0;
+    const fm_kernel *kernel = profile->kernel;
+    char how[2000];
+    const char *method = profile->exact ? kernel->method : NULL; /* else it is in the accuracy */
+    snprintf(how, sizeof how, "%s%s%s; %s rows; %.2f s", kernel->certainty ? kernel->certainty : "exact",
+             method ? ": " : "", method ? method : "", kernel->layout ? kernel->layout : "contiguous",
+             kernel->seconds);
+    write_sentence(out, how, 0, options);
 }
 
-size_t fm_verdict_level(const fm_profile *profile, const fm_cache *caches, size_t count)
+static void write_warning(FILE *out, const char *word, const char *text, const fm_view_options *options)
 {
-    for (size_t i = 0; i < count; i++) {
-        const fm_cache_fit fit = fm_cache_fit_make(profile, &caches[i]);
-        if (late_of(profile, &fit) * LATE_MATTERS >= (double)profile->references && profile->references)
-            return i;
+    fm_text_ink(out, options, FM_INK_WARNING);
+    fputs(word, out);
+    fm_text_ink(out, options, FM_INK_NONE);
+    putc(' ', out);
+    write_sentence(out, text, (unsigned)strlen(word) + 1, options);
+}
+
+static void write_notes(FILE *out, const char *notes, const fm_view_options *options)
+{
+    while (notes && *notes) {
+        size_t length = strcspn(notes, "\n");
+        if (strspn(notes, " ") < length) {
+            fm_text_ink(out, options, FM_INK_DIM);
+            fputs("note ", out);
+            fm_text_ink(out, options, FM_INK_NONE);
+            fm_text_write_wrapped(out, notes, length, 5, options);
+            putc('\n', out);
+        }
+        notes += length + (notes[length] == '\n');
     }
-    return 0;
+}
+
+/* What is covered in a sentence, and a line for each thing that limits it. */
+static void write_covered(FILE *out, const fm_profile *profile, const fm_view_options *options)
+{
+    char text[FM_SENTENCE];
+    fm_verdict_covers(profile, text);
+    fm_text_ink(out, options, FM_INK_BOLD);
+    fm_text_write_wrapped(out, text, strlen(text), 0, options);
+    fm_text_ink(out, options, FM_INK_NONE);
+    putc('\n', out);
+    if (profile->kernel) write_certainty(out, profile, options);
+    if (!profile->exact)
+        write_warning(out, "APPROXIMATE",
+                      profile->accuracy ? profile->accuracy->statement : "nothing is promised", options);
+    if (!profile->complete) {
+        snprintf(text, sizeof text, "%s%s%s%s",
+                 profile->lost ? fm_text_count(profile->lost).text
+                               : "an unknown number of references is missing",
+                 profile->lost ? " references are known to be missing" : "",
+                 profile->what_missing ? ": " : "", profile->what_missing ? profile->what_missing : "");
+        write_warning(out, "INCOMPLETE", text, options);
+    }
+    if (!profile->cold_known)
+        write_warning(out, "UNKNOWN",
+                      "first touches among the references beyond the bound: memory to tell them ran out",
+                      options);
+    if (profile->run && !options->notes_shown) write_notes(out, profile->run->notes, options);
+    if (profile->kernel) write_notes(out, profile->kernel->notes, options);
 }
 
 /* ---- misses at every cache ---- */
 
-static bool has_band(const verdict *of)
+static bool has_band(const fm_profile *profile)
 {
-    return of->profile->accuracy && of->profile->accuracy->band_count > 0;
+    return profile->accuracy && profile->accuracy->band_count > 0;
 }
 
-/* The places with most misses at a level: enough of them for most of the misses, as many as there is room. */
-static fm_status write_places(const verdict *of, size_t level, unsigned room, fm_error *error)
+/* The places with most misses at a level, as many as there is room. */
+static fm_status write_places(const verdict_screen *to, size_t level, unsigned room, fm_error *error)
 {
-    uint32_t *order = fm_calloc(of->groups.count, sizeof *order);
-    if (!order) return fm_fail_memory(error, of->groups.count * sizeof *order, "the order of lines");
-    fm_status status = fm_code_groups_order(&of->groups, level, order, error);
-    const double all = of->fits[level].misses.expected;
-    const bool cold_only = !(late_of(of->profile, &of->fits[level]) > 0);
+    const fm_verdict *of = to->of;
+    const fm_miss_row *places[FM_VERDICT_PLACES];
+    size_t count;
+    fm_status status = fm_verdict_places(of, level, places, &count, error);
+    if (status) return status;
+    for (size_t i = 0; i < count; i++) {
+        char text[600];
+        unsigned columns =
+            fm_text_columns(fm_miss_row_text(places[i], text, sizeof text), to->options->unicode);
+        if (i && columns + 2 > room) break;
+        fputs(i ? ", " : "   ", to->out);
+        room -= i ? 2 : 0;
+        room -= fm_text_write_short(to->out, text, room, FM_CUT_MIDDLE, to->options->unicode);
+    }
+    if (count == 0 || of->fits[level].late > 0) return FM_OK;
     char mark[32];
     const char *short_mark = of->profile->sampling ? " (never)" : " (first)";
     snprintf(mark, sizeof mark, " (%s)", fm_text_cold(of->profile));
-    double passed = 0;
-    for (size_t i = 0; !status && i < of->groups.count && i < MOST_PLACES; i++) {
-        const fm_code_group *group = &of->groups.groups[order[i]];
-        char text[600];
-        if (!(group->misses[level] > 0) || (i && (passed > all * 0.8 || group->misses[level] < all * 0.1)))
-            break;
-        unsigned columns =
-            fm_text_columns(fm_code_group_text(group, text, sizeof text), of->options->unicode);
-        if (i && columns + 2 > room) break;
-        fputs(i ? ", " : "   ", of->out);
-        room -= i ? 2 : 0;
-        room -= fm_text_write_short(of->out, text, room, FM_CUT_MIDDLE, of->options->unicode);
-        passed += group->misses[level];
-        if (cold_only) {
-            if (room >= strlen(mark))
-                fputs(mark, of->out);
-            else if (room >= strlen(short_mark))
-                fputs(short_mark, of->out);
-            break;
-        }
-    }
-    free(order);
-    return status;
+    if (room >= strlen(mark))
+        fputs(mark, to->out);
+    else if (room >= strlen(short_mark))
+        fputs(short_mark, to->out);
+    return FM_OK;
 }
 
-static fm_status write_level(const verdict *of, size_t level, fm_error *error)
+static fm_status write_level(const verdict_screen *to, size_t level, fm_error *error)
 {
     enum { BEFORE_PLACES = 55 };
-    const fm_cache *cache = &of->caches[level];
-    const fm_cache_fit *fit = &of->fits[level];
-    char name[sizeof cache->name + 1];
-    const double misses = fit->misses.expected;
-    unsigned used =
-        fm_text_write_short(of->out, cache_name(cache, name), 8, FM_CUT_END, of->options->unicode);
-    fprintf(of->out, "%*s %8s", used < 8 ? (int)(8 - used) : 0, "",
-            fm_text_cache_size(of->profile, cache->bytes).text);
-    if (!fit->misses.known) {
-        fprintf(of->out, "  unknown: larger than the profile's bound\n");
+    const fm_verdict *of = to->of;
+    const fm_level_text text = fm_verdict_level_text(of, level);
+    unsigned used = fm_text_write_short(to->out, fm_text_cache_name(&of->caches[level]).text, 8, FM_CUT_END,
+                                        to->options->unicode);
+    fprintf(to->out, "%*s %8s", used < 8 ? (int)(8 - used) : 0, "", text.size.text);
+    if (!of->fits[level].misses.known) {
+        fprintf(to->out, "  unknown: larger than the profile's bound\n");
         return FM_OK;
     }
-    fprintf(of->out, " %8s %8s", fm_text_short(misses).text, fm_text_short_percent(fit->ratio).text);
-    if (has_band(of)) {
-        char band[128] = "";
-        if (fit->has_band)
-            snprintf(band, sizeof band, "(%s to %s)", fm_text_short_percent(fit->least).text,
-                     fm_text_short_percent(fit->most).text);
-        fprintf(of->out, of->order ? " %-15s" : " %s", band);
-    } else {
-        const double late = late_of(of->profile, fit);
-        fprintf(of->out, " %7s %7s", fm_text_whole_percent(misses > 0 ? late / misses : 0).text,
-                fm_text_whole_percent(misses > 0 ? 1 - late / misses : 0).text);
-    }
+    fprintf(to->out, " %8s %8s", text.misses.text, text.ratio.text);
+    if (has_band(of->profile))
+        fprintf(to->out, of->order ? " %-15s" : " %s", text.band.text);
+    else
+        fprintf(to->out, " %7s %7s", text.late.text, text.first.text);
     fm_status status = FM_OK;
     if (of->order && !of->few)
         status =
-            write_places(of, level, of->width > BEFORE_PLACES + 12 ? of->width - BEFORE_PLACES : 12, error);
-    putc('\n', of->out);
+            write_places(to, level, to->width > BEFORE_PLACES + 12 ? to->width - BEFORE_PLACES : 12, error);
+    putc('\n', to->out);
     return status;
 }
 
-static fm_status write_levels(const verdict *of, fm_error *error)
+static fm_status write_levels(const verdict_screen *to, fm_error *error)
 {
-    ink(of, FM_INK_DIM);
-    fprintf(of->out, "\n%-8s %8s %8s %8s", "cache", "size", "misses", "of refs");
-    if (has_band(of)) {
+    const fm_verdict *of = to->of;
+    screen_ink(to, FM_INK_DIM);
+    fprintf(to->out, "\n%-8s %8s %8s %8s", "cache", "size", "misses", "of refs");
+    if (has_band(of->profile)) {
         char band[32];
         snprintf(band, sizeof band, "(%.0f %% band)", of->profile->accuracy->confidence * 100);
-        fprintf(of->out, of->order ? " %-15s" : " %s", band);
+        fprintf(to->out, of->order ? " %-15s" : " %s", band);
     } else {
-        fprintf(of->out, " %7s %7s", "late", "first");
+        fprintf(to->out, " %7s %7s", "late", "first");
     }
-    fprintf(of->out, "%s\n", of->order && !of->few ? "   most of them at" : "");
-    ink(of, FM_INK_NONE);
+    fprintf(to->out, "%s\n", of->order && !of->few ? "   most of them at" : "");
+    screen_ink(to, FM_INK_NONE);
     fm_status status = FM_OK;
-    for (size_t i = 0; i < of->count && !status; i++) status = write_level(of, i, error);
-    ink(of, FM_INK_DIM);
+    for (size_t i = 0; i < of->count && !status; i++) status = write_level(to, i, error);
+    screen_ink(to, FM_INK_DIM);
     if (of->profile->elements)
-        fputs("fully associative LRU, sizes in elements; late: used before, and lost since\n", of->out);
+        fputs("fully associative LRU, sizes in elements; late: used before, and lost since\n", to->out);
     else
-        fprintf(of->out, "fully associative LRU, %s-byte blocks; late: used before, and lost since\n",
+        fprintf(to->out, "fully associative LRU, %s-byte blocks; late: used before, and lost since\n",
                 fm_text_count(of->profile->granularity).text);
-    ink(of, FM_INK_NONE);
+    screen_ink(to, FM_INK_NONE);
     return status;
 }
 
 /* ---- the list ---- */
 
-static const fm_code_group *row(const verdict *of, size_t rank)
-{
-    return &of->groups.groups[of->order[rank]];
-}
-
-static double total(const verdict *of)
-{
-    return of->fits[of->judged].misses.expected;
-}
-
-/* As many as make nearly everything, without the many small ones behind them. */
-static size_t rows_that_matter(const verdict *of, size_t most)
-{
-    double passed = 0;
-    size_t rows = 0;
-    while (rows < of->groups.count && rows < most) {
-        const double misses = row(of, rows)->misses[of->judged];
-        if (!(misses > 0) || passed > total(of) * 0.95 || (rows && misses < total(of) * 0.01)) break;
-        passed += misses;
-        rows++;
-    }
-    return rows;
-}
-
 /* The caches that have a column: the judged one, and the others in their order as far as there is room. */
-static size_t choose_columns(const verdict *of, size_t columns[MOST_COLUMNS])
+static size_t choose_columns(const fm_verdict *of, size_t columns[MOST_COLUMNS])
 {
     size_t count = 0;
     const size_t last = of->judged < MOST_COLUMNS ? MOST_COLUMNS : MOST_COLUMNS - 1;
@@ -227,265 +216,99 @@ static size_t choose_columns(const verdict *of, size_t columns[MOST_COLUMNS])
     return count;
 }
 
-static void write_heading(const verdict *of)
-{
-    static const char *const words[] = {"no",  "one",   "two",   "three", "four", "five",
-                                        "six", "seven", "eight", "nine",  "ten"};
-    static const char *const nouns[][2] = {
-        {"line", "lines"}, {"function", "functions"}, {"object", "objects"}, {"place", "places"}};
-    char name[sizeof of->caches->name + 1];
-    double passed = 0;
-    size_t told = 0, noun = of->by; /* told: so many make most of it */
-    for (; told < of->listed && (told == 0 || passed < total(of) * 0.8); told++) {
-        if (of->by == FM_BY_LINE && row(of, told)->kind != FM_GROUP_LINE) noun = 3;
-        passed += row(of, told)->misses[of->judged];
-    }
-    ink(of, FM_INK_BOLD);
-    fm_text_write_name(of->out, cache_name(&of->caches[of->judged], name), of->options->unicode);
-    fputs(": ", of->out);
-    if (told < sizeof words / sizeof *words)
-        fputs(words[told], of->out);
-    else
-        fprintf(of->out, "%zu", told);
-    fprintf(of->out, " %s make%s %s of the misses\n", nouns[noun][told != 1], told == 1 ? "s" : "",
-            fm_text_whole_percent(passed / total(of)).text);
-    ink(of, FM_INK_NONE);
-}
-
-/* What is missed on in a group's code, most of all; 0 where nothing is known. share: of the group's misses
- * that are known. */
-static double main_object(const verdict *of, const fm_code_group *group, char *text, size_t size)
-{
-    const fm_attribution *at = of->groups.of;
-    double *sums = fm_calloc(at->object_count, sizeof *sums), all = 0;
-    size_t best = 0;
-    if (!sums || !of->groups.of_site || at->object_count == 0) {
-        free(sums);
-        return 0;
-    }
-    for (size_t i = 0; i < at->object_use_count; i++) {
-        const fm_object_use *use = &at->object_uses[i];
-        if (of->groups.of_site[use->site] != group->number) continue;
-        const double misses = fm_object_use_misses(use, of->groups.blocks[of->judged]);
-        sums[use->object] += misses;
-        all += misses;
-    }
-    for (size_t i = 0; i < at->object_count; i++)
-        if (sums[i] > sums[best]) best = i;
-    const double share = all > 0 ? sums[best] / all : 0;
-    if (share > 0) fm_object_text(at, (uint32_t)best, text, size);
-    free(sums);
-    return share;
-}
-
-/* The function in a module, or the line in a function, with most of a group's misses. */
-static void main_place(const verdict *of, const fm_code_group *group, char *text, size_t size)
-{
-    const fm_attribution *at = of->groups.of;
-    double *sums = fm_calloc(at->site_count, sizeof *sums);
-    size_t best = 0;
-    text[0] = '\0';
-    if (!sums || !of->groups.of_site || at->site_count == 0) {
-        free(sums);
-        return;
-    }
-    for (size_t i = 0; i < at->pair_count; i++)
-        if (of->groups.of_site[at->pairs[i].reuse] == group->number)
-            sums[at->pairs[i].reuse] += fm_pair_misses(&at->pairs[i], of->groups.blocks[of->judged]);
-    for (size_t i = 0; i < at->site_count; i++)
-        if (sums[i] > sums[best]) best = i;
-    if (sums[best] > 0) fm_site_text(at, (uint32_t)best, text, size);
-    free(sums);
-}
-
-static void write_detail(const verdict *of, const char *text)
+static void write_detail(const verdict_screen *to, const char *text)
 {
     if (!text[0]) return;
-    ink(of, FM_INK_DIM);
-    fputs("      ", of->out);
-    fm_text_write_short(of->out, text, of->width > 26 ? of->width - 6 : 20, FM_CUT_END, of->options->unicode);
-    ink(of, FM_INK_NONE);
-    putc('\n', of->out);
+    screen_ink(to, FM_INK_DIM);
+    fputs("      ", to->out);
+    fm_text_write_short(to->out, text, to->width > 26 ? to->width - 6 : 20, FM_CUT_END, to->options->unicode);
+    screen_ink(to, FM_INK_NONE);
+    putc('\n', to->out);
 }
 
-/* Below a row: what it has no room for, and how sure it is. */
-static void write_details(const verdict *of, const fm_code_group *group)
+static fm_status write_rows(const verdict_screen *to, fm_error *error)
 {
-    char object[600] = "", place[1200] = "", all[3000];
-    const double share = main_object(of, group, object, sizeof object);
-    if (group->kind == FM_GROUP_LINE && group->function) {
-        snprintf(place, sizeof place, "in %s", group->function);
-    } else if (group->kind == FM_GROUP_MODULE || group->kind == FM_GROUP_FUNCTION) {
-        char most[1000];
-        main_place(of, group, most, sizeof most);
-        if (most[0]) snprintf(place, sizeof place, "most at %s", most);
-    }
-    snprintf(all, sizeof all, "%s%s%s%s%s", place, place[0] && object[0] ? ", " : "", object[0] ? "on " : "",
-             object, object[0] && share < 0.995 ? " and others" : "");
-    write_detail(of, all);
-    write_detail(of, fm_text_sure(group->uses, group->error, group->samples, of->options).text);
-}
-
-/* The text of a source line, where there is some and room for it. */
-static fm_status write_source(const verdict *of, const fm_code_group *group, unsigned room, fm_error *error)
-{
-    if (group->kind != FM_GROUP_LINE || room < 12) return FM_OK;
-    fm_source_text *text = fm_calloc(1, sizeof *text);
-    if (!text) return fm_fail_memory(error, sizeof *text, "the text of a source file");
-    const fm_report_options options = {0};
-    fm_status status = fm_source_text_read(text, &options, fm_attribution_source(of->groups.of, group->file),
-                                           of->groups.of->sources != NULL, error);
-    if (!status && !*text->why && group->line <= text->line_count) {
-        size_t length, at = 0;
-        char line[400];
-        const char *bytes = fm_source_text_line(text, group->line - 1, &length);
-        while (at < length && (bytes[at] == ' ' || bytes[at] == '\t')) at++;
-        snprintf(line, sizeof line, "%.*s", (int)(length - at < sizeof line ? length - at : sizeof line - 1),
-                 bytes + at);
-        for (char *tab = line; (tab = strchr(tab, '\t'));) *tab = ' ';
-        fputs("  ", of->out);
-        fm_text_write_short(of->out, line, room - 2, FM_CUT_END, of->options->unicode);
-    }
-    fm_source_text_clear(text);
-    free(text);
-    return status;
-}
-
-static fm_status write_rows(const verdict *of, fm_error *error)
-{
+    const fm_verdict *of = to->of;
     size_t columns[MOST_COLUMNS], column_count = choose_columns(of, columns);
     unsigned place = 4;
-    char text[1200], name[sizeof of->caches->name + 1];
+    char text[FM_SENTENCE];
     for (size_t i = 0; i < of->listed; i++) {
         unsigned needed =
-            fm_text_columns(fm_code_group_text(row(of, i), text, sizeof text), of->options->unicode);
+            fm_text_columns(fm_miss_row_text(fm_verdict_row(of, i), text, sizeof text), to->options->unicode);
         if (needed > place) place = needed < WIDEST_PLACE ? needed : WIDEST_PLACE;
     }
-    ink(of, FM_INK_DIM);
-    fprintf(of->out, "  %*s", (int)place, "");
+    screen_ink(to, FM_INK_DIM);
+    fprintf(to->out, "  %*s", (int)place, "");
     for (size_t i = 0; i < column_count; i++) {
-        putc(' ', of->out);
-        fm_text_write_right(of->out, cache_name(&of->caches[columns[i]], name), 8, of->options->unicode);
+        putc(' ', to->out);
+        fm_text_write_right(to->out, fm_text_cache_name(&of->caches[columns[i]]).text, 8,
+                            to->options->unicode);
     }
-    fputs("  of ", of->out);
-    fm_text_write_short(of->out, cache_name(&of->caches[of->judged], name), 8, FM_CUT_END,
-                        of->options->unicode);
-    putc('\n', of->out);
-    ink(of, FM_INK_NONE);
+    fputs("  of ", to->out);
+    fm_text_write_short(to->out, fm_text_cache_name(&of->caches[of->judged]).text, 8, FM_CUT_END,
+                        to->options->unicode);
+    putc('\n', to->out);
+    screen_ink(to, FM_INK_NONE);
     const unsigned used = 2 + place + 9 * (unsigned)column_count + 7;
+    const fm_report_options sources = {0};
     fm_status status = FM_OK;
     for (size_t i = 0; i < of->listed && !status; i++) {
-        const fm_code_group *group = row(of, i);
-        fputs("  ", of->out);
-        unsigned wrote = fm_text_write_short(of->out, fm_code_group_text(group, text, sizeof text), place,
-                                             FM_CUT_MIDDLE, of->options->unicode);
-        fprintf(of->out, "%*s", (int)(place - wrote), "");
+        const fm_miss_row *row = fm_verdict_row(of, i);
+        fputs("  ", to->out);
+        unsigned wrote = fm_text_write_short(to->out, fm_miss_row_text(row, text, sizeof text), place,
+                                             FM_CUT_MIDDLE, to->options->unicode);
+        fprintf(to->out, "%*s", (int)(place - wrote), "");
         for (size_t c = 0; c < column_count; c++)
-            fprintf(of->out, " %8s", fm_text_short(group->misses[columns[c]]).text);
-        fprintf(of->out, " %6s", fm_text_whole_percent(group->misses[of->judged] / total(of)).text);
-        status = write_source(of, group, of->width > used ? of->width - used : 0, error);
-        putc('\n', of->out);
-        write_details(of, group);
+            fprintf(to->out, " %8s", fm_text_short(row->misses[columns[c]]).text);
+        fprintf(to->out, " %6s", fm_text_whole_percent(row->misses[of->judged] / fm_verdict_total(of)).text);
+        if (row->kind == FM_ROW_LINE && to->width >= used + 12) {
+            char line[FM_SOURCE_LINE];
+            status = fm_source_line(line, &sources, of->table.of, row->file, row->line, error);
+            if (line[0]) fputs("  ", to->out);
+            fm_text_write_short(to->out, line, to->width - used - 2, FM_CUT_END, to->options->unicode);
+        }
+        putc('\n', to->out);
+        fm_verdict_detail(of, row, text);
+        write_detail(to, text);
+        write_detail(to, fm_text_sure(row->uses, row->error, row->samples, to->options).text);
     }
     return status;
 }
 
-/* ---- how far apart the uses are ---- */
-
-/* The range of distances with the median of the late re-uses at the listed rows. False: none, or no end. */
-static bool median(const verdict *of, uint64_t *lo, uint64_t *hi)
+static fm_status write_list(const verdict_screen *to, fm_error *error)
 {
-    const fm_attribution *at = of->groups.of;
-    const uint64_t blocks = of->groups.blocks[of->judged];
-    double counts[256] = {0}, all = 0, passed = 0;
-    for (size_t i = 0; i < at->pair_count; i++) {
-        const fm_pair *pair = &at->pairs[i];
-        bool listed = of->by == FM_BY_OBJECT;
-        for (size_t r = 0; r < of->listed && !listed; r++)
-            listed = of->order[r] == of->groups.of_site[pair->reuse];
-        for (size_t b = 0, edge = 0; listed && b < pair->bin_count; b++) {
-            if (pair->bins[b].lo < blocks) continue;
-            while (edge + 1 < at->edge_count && at->edges[edge + 1] <= pair->bins[b].lo) edge++;
-            counts[edge] += (double)pair->bins[b].count;
-            all += (double)pair->bins[b].count;
-        }
+    const fm_verdict *of = to->of;
+    char text[FM_SENTENCE];
+    if (!(fm_verdict_total(of) > 0)) {
+        fputs("\nno misses at all: every re-use comes in time for these caches\n", to->out);
+        return FM_OK;
     }
-    if (!(all > 0)) return false;
-    for (size_t edge = 0; edge + 1 < at->edge_count; edge++) {
-        passed += counts[edge];
-        if (passed * 2 < all) continue;
-        *lo = at->edges[edge];
-        *hi = at->edges[edge + 1];
-        return true;
+    putc('\n', to->out);
+    if (fm_verdict_too_few(of, text)) {
+        fprintf(to->out, "%s\n", text);
+        return FM_OK;
     }
-    return false;
-}
-
-static void write_distance(const verdict *of)
-{
-    uint64_t lo, hi;
-    const uint64_t unit = of->profile->granularity;
-    char text[400];
-    if (!median(of, &lo, &hi)) return;
-    const fm_misses there = fm_profile_misses(of->profile, hi);
-    int length = snprintf(text, sizeof text, "used again after %s to %s other %s", fm_text_count(lo).text,
-                          fm_text_count(hi).text, of->profile->elements ? "elements" : "blocks");
-    if (!of->profile->elements)
-        length += snprintf(text + length, sizeof text - (size_t)length, " (%s to %s)",
-                           fm_text_bytes(lo, unit).text, fm_text_bytes(hi, unit).text);
-    if (there.known && there.expected < total(of) * 0.9)
-        snprintf(text + length, sizeof text - (size_t)length, ": a cache of %s would miss %s instead of %s",
-                 of->profile->elements ? fm_text_scaled(hi).text : fm_text_bytes(hi, unit).text,
-                 fm_text_short_percent(there.expected / (double)of->profile->references).text,
-                 fm_text_short_percent(of->fits[of->judged].ratio).text);
-    fputs("  ", of->out);
-    fm_text_write_wrapped(of->out, text, strlen(text), 2, of->options);
-    putc('\n', of->out);
+    if (!fm_verdict_heading(of, text)) {
+        fputs("the profile does not tell which data its references are to\n", to->out);
+        return FM_OK;
+    }
+    screen_ink(to, FM_INK_BOLD);
+    fm_text_write_name(to->out, text, to->options->unicode);
+    putc('\n', to->out);
+    screen_ink(to, FM_INK_NONE);
+    fm_status status = write_rows(to, error);
+    if (status) return status;
+    if (!(of->fits[of->judged].late > 0)) {
+        fprintf(to->out, "  %s only: no re-use comes too late for any of these caches\n",
+                fm_text_cold(of->profile));
+    } else if (fm_verdict_distance(of, text)) {
+        fputs("  ", to->out);
+        write_sentence(to->out, text, 2, to->options);
+    }
+    return FM_OK;
 }
 
 /* ---- all of it ---- */
-
-static fm_status write_list(verdict *of, size_t most, fm_error *error)
-{
-    const double misses = total(of);
-    if (!(misses > 0)) {
-        fputs("\nno misses at all: every re-use comes in time for these caches\n", of->out);
-        return FM_OK;
-    }
-    putc('\n', of->out);
-    if (of->few) {
-        fprintf(of->out, "too few samples for a verdict: %" PRIu64 " of misses (%d are the least)\n",
-                fm_text_samples_of_misses(of->profile), (int)FM_FEWEST_SAMPLES);
-        return FM_OK;
-    }
-    of->listed = rows_that_matter(of, most);
-    if (of->listed == 0) {
-        fputs("the profile does not tell which data its references are to\n", of->out);
-        return FM_OK;
-    }
-    write_heading(of);
-    fm_status status = write_rows(of, error);
-    if (!status && late_of(of->profile, &of->fits[of->judged]) > 0)
-        write_distance(of);
-    else if (!status)
-        fprintf(of->out, "  %s only: no re-use comes too late for any of these caches\n",
-                fm_text_cold(of->profile));
-    return status;
-}
-
-static fm_status find_groups(verdict *of, fm_error *error)
-{
-    uint64_t blocks[MOST_LEVELS];
-    const uint64_t bound = of->profile->bound && of->profile->beyond ? of->profile->bound : UINT64_MAX;
-    for (size_t i = 0; i < of->count; i++)
-        blocks[i] = of->fits[i].blocks < bound ? of->fits[i].blocks : bound;
-    fm_status status =
-        fm_code_groups_make(&of->groups, of->profile->attribution, of->by, blocks, of->count, error);
-    if (status) return status;
-    of->order = fm_calloc(of->groups.count, sizeof *of->order);
-    if (!of->order) return fm_fail_memory(error, of->groups.count * sizeof *of->order, "the order of lines");
-    return fm_code_groups_order(&of->groups, of->judged, of->order, error);
-}
 
 fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                                 fm_by by, size_t most, const fm_view_options *given, size_t given_size,
@@ -496,28 +319,24 @@ fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_c
     char why[300];
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
     if (status != FM_OK) return status;
-    if (profile->attribution && !fm_attribution_sound(profile, why, sizeof why))
-        return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile's attribution is unsound: %s", why);
+    status = fm_miss_table_check(profile, false, NULL, error);
+    if (status) return status;
     const fm_law *law = fm_law_broken(profile, FM_LAWS_ANY, why, sizeof why);
     if (law)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the profile breaks the law \"%s\" (%s): %s", law->name,
                        law->says, why);
-    verdict of = {.out = out, .profile = profile, .caches = caches, .by = by, .options = &known};
-    of.count = count < MOST_LEVELS ? count : MOST_LEVELS;
-    of.width = known.width ? known.width : 80;
-    of.judged = fm_verdict_level(profile, caches, of.count);
-    for (size_t i = 0; i < of.count; i++) of.fits[i] = fm_cache_fit_make(profile, &caches[i]);
-    of.few = fm_text_samples_of_misses(profile) < FM_FEWEST_SAMPLES;
-    fm_verdict_sentence(out, profile, &known);
+    write_covered(out, profile, &known);
     if (profile->references == 0) {
         fputs("no references: nothing to show\n", out);
         return FM_OK;
     }
-    if (of.count == 0) return FM_OK;
-    if (profile->attribution) status = find_groups(&of, error);
-    if (!status) status = write_levels(&of, error);
-    if (!status && profile->attribution && most) status = write_list(&of, most, error);
-    free(of.order);
-    fm_code_groups_clear(&of.groups);
+    if (count == 0) return FM_OK;
+    fm_verdict verdict;
+    status = fm_verdict_make(&verdict, profile, caches, count, by, most, error);
+    if (status) return status;
+    const verdict_screen to = {out, &verdict, &known, known.width ? known.width : 80};
+    status = write_levels(&to, error);
+    if (!status && profile->attribution && most) status = write_list(&to, error);
+    fm_verdict_clear(&verdict);
     return status;
 }
