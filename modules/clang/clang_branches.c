@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* (yes - no >= 0 ? yes : no) is the larger one, and so on. */
-static value extreme(fm_front *f, const fm_guard *c, const value *yes, const value *no)
+static value merge_extreme(fm_front *f, const fm_guard *c, const value *yes, const value *no)
 {
     value none = {.kind = VALUE_UNSET};
     if (!c || c->kind != FM_GUARD_NOT_NEGATIVE) return none;
@@ -27,7 +27,7 @@ value merge_values(fm_front *f, CXCursor where, const fm_guard *c, const value *
     value none = {.kind = VALUE_UNSET};
     (void)where;
     if (value_equal(f, yes, no)) return *yes;
-    if (yes->kind == VALUE_INTEGER && no->kind == VALUE_INTEGER) return extreme(f, c, yes, no);
+    if (yes->kind == VALUE_INTEGER && no->kind == VALUE_INTEGER) return merge_extreme(f, c, yes, no);
     return none;
 }
 
@@ -72,7 +72,7 @@ typedef struct branch {
 
 /* Runs a branch (or, with a choice, the statement itself); f->own->now is the state before, and so
  * afterwards. */
-static void run(fm_front *f, branch *b, bool tail, const cursors *forked)
+static void branch_run(fm_front *f, branch *b, bool tail, const cursors *forked)
 {
     fm_front_list *list = f->list;
     state *before = f->own->now;
@@ -115,7 +115,7 @@ static void run_rest_of_both(fm_front *f, CXCursor where, branch *yes, branch *n
 }
 
 /* Both branches are worked off: joins them, with what is behind them where that is needed. */
-static leaving join(fm_front *f, CXCursor where, const fm_guard *c, branch *yes, branch *no,
+static leaving branches_join(fm_front *f, CXCursor where, const fm_guard *c, branch *yes, branch *no,
                     const cursors *list, size_t *next, bool tail)
 {
     if (yes->leaves != no->leaves) {
@@ -153,9 +153,9 @@ static leaving both_branches(fm_front *f, CXCursor where, const fm_guard *c, CXC
     branch fails = {.statement = no, .list = &made->otherwise};
     bool inner = tail && (!list || *next >= list->count);
     made->condition = c;
-    run(f, &holds, inner, NULL);
-    run(f, &fails, inner, NULL);
-    leaving leaves = join(f, where, c, &holds, &fails, list, next, tail);
+    branch_run(f, &holds, inner, NULL);
+    branch_run(f, &fails, inner, NULL);
+    leaving leaves = branches_join(f, where, c, &holds, &fails, list, next, tail);
     if (made->body.first || made->otherwise.first) fm_front_append(f->list, made);
     return leaves;
 }
@@ -208,7 +208,7 @@ leaving work_off_if(fm_front *f, CXCursor statement, const cursors *list, size_t
 
 static unsigned newest_atom(const fm_form *from);
 
-static unsigned newest(const fm_atom *a)
+static unsigned newest_of_atom(const fm_atom *a)
 {
     if (a->kind == FM_ATOM_LOOP || a->kind == FM_ATOM_ENTRY) return a->number + 1;
     unsigned left = a->left ? newest_atom(a->left) : 0, right = a->right ? newest_atom(a->right) : 0;
@@ -220,7 +220,7 @@ static unsigned newest_atom(const fm_form *from)
     unsigned most = 0;
     for (size_t i = 0; i < from->count; i++)
         for (unsigned k = 0; k < from->terms[i].product->degree; k++) {
-            unsigned one = newest(from->terms[i].product->atoms[k]);
+            unsigned one = newest_of_atom(from->terms[i].product->atoms[k]);
             if (one > most) most = one;
         }
     return most;
@@ -256,7 +256,7 @@ typedef struct bookmark {
     jmp_buf *fork_out;
 } bookmark;
 
-static leaving plain(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
+static leaving work_off_plain(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
 
 /* Is there a ?: in it, or in a function of the source that it calls? */
 static bool may_fork(fm_front *f, CXCursor cursor, unsigned depth)
@@ -282,7 +282,7 @@ leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, si
     if (!may_fork(f, statement, 0)) {
         jmp_buf *outer = f->own->fork_out;
         f->own->fork_out = NULL;
-        leaving leaves = plain(f, statement, list, next, tail);
+        leaving leaves = work_off_plain(f, statement, list, next, tail);
         f->own->fork_out = outer;
         return leaves;
     }
@@ -304,7 +304,7 @@ leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, si
     if (setjmp(out) == 0) {
         f->own->fork_out = &out;
         f->own->fork_atoms = f->atom_count;
-        leaving leaves = plain(f, statement, list, next, tail);
+        leaving leaves = work_off_plain(f, statement, list, next, tail);
         f->own->fork_out = kept->fork_out;
         f->own->fork_atoms = kept->fork_atoms;
         return leaves;
@@ -332,16 +332,16 @@ leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, si
     branch fails = {.statement = statement, .list = &made->otherwise};
     cursors alone = {0};
     f->own->choices = &one[0];
-    run(f, &holds, false, &alone);
+    branch_run(f, &holds, false, &alone);
     f->own->choices = &one[1];
-    run(f, &fails, false, &alone);
+    branch_run(f, &fails, false, &alone);
     f->own->choices = kept->choices;
-    leaving leaves = join(f, statement, c, &holds, &fails, list, next, tail);
+    leaving leaves = branches_join(f, statement, c, &holds, &fails, list, next, tail);
     if (made->body.first || made->otherwise.first) fm_front_append(f->list, made);
     return leaves;
 }
 
-static leaving plain(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
+static leaving work_off_plain(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail)
 {
     if (clang_getCursorKind(statement) == CXCursor_IfStmt) return work_off_if(f, statement, list, next, tail);
     return work_off(f, statement);

@@ -17,7 +17,7 @@ typedef struct argument {
     bool by_reference;
 } argument;
 
-static bool designates(fm_front *f, CXCursor expression)
+static bool argument_designates(fm_front *f, CXCursor expression)
 {
     enum CXCursorKind kind = clang_getCursorKind(bare(f, expression));
     return kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr ||
@@ -29,8 +29,8 @@ static argument argument_of(fm_front *f, CXCursor cursor, CXType type)
 {
     argument made = {.cursor = cursor};
     type_class class = classify(type);
-    bool object = class == TYPE_RECORD && designates(f, cursor);
-    if ((class == TYPE_REFERENCE && designates(f, cursor)) || object) {
+    bool object = class == TYPE_RECORD && argument_designates(f, cursor);
+    if ((class == TYPE_REFERENCE && argument_designates(f, cursor)) || object) {
         made.by_reference = true;
         made.at = locate(f, bare(f, cursor));
     } else {
@@ -42,7 +42,7 @@ static argument argument_of(fm_front *f, CXCursor cursor, CXType type)
     return made;
 }
 
-static void bind(fm_front *f, CXCursor declaration, const argument *a)
+static void bind_argument(fm_front *f, CXCursor declaration, const argument *a)
 {
     variable *v = variable_of(f, declaration, declaration);
     value to = a->value;
@@ -129,7 +129,7 @@ static frame *frame_of(fm_front *f, CXCursor expression, CXCursor function, cons
     return made;
 }
 
-static value inlined(fm_front *f, CXCursor expression, CXCursor function, const cursors *arguments,
+static value call_inlined(fm_front *f, CXCursor expression, CXCursor function, const cursors *arguments,
                      const location *self, location *reference)
 {
     CXCursor definition = clang_getCursorDefinition(function);
@@ -154,7 +154,7 @@ static value inlined(fm_front *f, CXCursor expression, CXCursor function, const 
         for (int i = 0; i < parameters; i++) {
             CXCursor declaration = clang_Cursor_getArgument(definition, (unsigned)i);
             if ((classify(clang_getCursorType(declaration)) == TYPE_INTEGER) == (turn == 0))
-                bind(f, declaration, &values[i]);
+                bind_argument(f, declaration, &values[i]);
         }
     if (clang_getCursorKind(definition) == CXCursor_Constructor) initialise_members(f, definition);
     CXCursor only = returned_only(f, body);
@@ -196,7 +196,7 @@ static CXCursor allocating_call(fm_front *f, CXCursor expression)
     return at;
 }
 
-static bool allocates(fm_front *f, CXCursor cursor, const char **name)
+static bool is_allocator(fm_front *f, CXCursor cursor, const char **name)
 {
     static const char *const names[] = {"malloc", "calloc", "aligned_alloc"};
     if (clang_getCursorKind(cursor) != CXCursor_CallExpr) return false;
@@ -210,7 +210,7 @@ bool is_allocation(fm_front *f, CXCursor expression)
 {
     const char *name;
     CXCursor at = allocating_call(f, expression);
-    return clang_getCursorKind(at) == CXCursor_CXXNewExpr || allocates(f, at, &name);
+    return clang_getCursorKind(at) == CXCursor_CXXNewExpr || is_allocator(f, at, &name);
 }
 
 const fm_form *try_number(fm_front *f, CXCursor expression)
@@ -244,7 +244,7 @@ const fm_form *try_number(fm_front *f, CXCursor expression)
 static const fm_form *allocated_elements(fm_front *f, CXCursor at, uint64_t bytes)
 {
     const char *name;
-    if (!allocates(f, at, &name)) { /* new */
+    if (!is_allocator(f, at, &name)) { /* new */
         cursors all = children(f, at);
         for (size_t i = 0; i < all.count; i++)
             if (clang_isExpression(clang_getCursorKind(all.at[i]))) return try_number(f, all.at[i]);
@@ -332,7 +332,7 @@ bool mathematical(fm_front *f, CXCursor expression, const char *name, value *res
 
 /* ---- calls ---- */
 
-static bool builtin(fm_front *f, CXCursor expression, const char *name, value *result)
+static bool builtin_call(fm_front *f, CXCursor expression, const char *name, value *result)
 {
     const char *why = NULL;
     if (strcmp(name, "__builtin_assume") == 0) { /* assert(n > 0) */
@@ -402,7 +402,7 @@ value call(fm_front *f, CXCursor expression, location *reference)
     const char *name = spelling(f, function);
     CXCursor parent = clang_getCursorSemanticParent(function);
     const char *owner = spelling(f, parent);
-    if (builtin(f, expression, name, &result)) return result;
+    if (builtin_call(f, expression, name, &result)) return result;
     if (!own_source(function) || clang_Cursor_isNull(clang_getCursorDefinition(function))) {
         if (standard_call(f, expression, function, &result, reference)) return result;
         if (mathematical(f, expression, name, &result)) return result;
@@ -425,7 +425,7 @@ value call(fm_front *f, CXCursor expression, location *reference)
     cursors arguments = {0};
     location self = {0};
     bool method = object_of(f, expression, function, &arguments, &self);
-    return inlined(f, expression, function, &arguments, method ? &self : NULL, reference);
+    return call_inlined(f, expression, function, &arguments, method ? &self : NULL, reference);
 }
 
 void construct(fm_front *f, CXCursor where, const location *object, CXCursor expression)
@@ -440,5 +440,5 @@ void construct(fm_front *f, CXCursor where, const location *object, CXCursor exp
     arguments.at = fm_front_allocate(f, (size_t)count, sizeof *arguments.at);
     for (int i = 0; i < count; i++)
         arguments.at[arguments.count++] = clang_Cursor_getArgument(expression, (unsigned)i);
-    inlined(f, where, constructor, &arguments, object, NULL);
+    call_inlined(f, where, constructor, &arguments, object, NULL);
 }

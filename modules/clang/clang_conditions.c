@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const fm_guard *compare(fm_front *f, const char *sign, const fm_form *difference) /* left - right */
+static const fm_guard *compare_forms(fm_front *f, const char *sign, const fm_form *difference) /* left - right */
 {
     const fm_form *one = fm_form_number(f, 1);
     if (strcmp(sign, ">=") == 0) return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, difference);
@@ -24,7 +24,7 @@ static const fm_guard *compare(fm_front *f, const char *sign, const fm_form *dif
 }
 
 /* How many elements two pointers into one array are apart; NULL: not known. */
-static const fm_form *apart(fm_front *f, const location *left, const location *right)
+static const fm_form *pointers_apart(fm_front *f, const location *left, const location *right)
 {
     const fm_form *sum = fm_form_number(f, 0), *stride = fm_form_number(f, 1);
     if (!left->array || left->array != right->array || left->offset != right->offset) return NULL;
@@ -41,14 +41,14 @@ static const fm_form *apart(fm_front *f, const location *left, const location *r
     return sum;
 }
 
-static const fm_guard *comparison(fm_front *f, CXCursor left, CXCursor right, const char *sign,
+static const fm_guard *comparison_from(fm_front *f, CXCursor left, CXCursor right, const char *sign,
                                   const char **why)
 {
     fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value l = evaluate(f, left), r = evaluate(f, right);
     if (l.kind == VALUE_POINTER && r.kind == VALUE_POINTER) {
-        const fm_form *distance = apart(f, &l.at, &r.at);
-        if (distance) return compare(f, sign, distance);
+        const fm_form *distance = pointers_apart(f, &l.at, &r.at);
+        if (distance) return compare_forms(f, sign, distance);
         *why = fm_front_text(f, "'%s' and '%s' are pointers that cannot be compared", source_text(f, left),
                              source_text(f, right));
         return NULL;
@@ -60,7 +60,7 @@ static const fm_guard *comparison(fm_front *f, CXCursor left, CXCursor right, co
         if (is_unsigned(clang_getCursorType(left)) && strcmp(sign, ">=") == 0 &&
             fm_form_is_number(r.number, &number) && number == 0)
             return fm_guard_constant(f, true);
-        return compare(f, sign, fm_form_subtract(f, l.number, r.number));
+        return compare_forms(f, sign, fm_form_subtract(f, l.number, r.number));
     }
     CXType type = classify(clang_getCursorType(left)) == TYPE_FLOAT ? clang_getCursorType(left)
                                                                     : clang_getCursorType(right);
@@ -71,7 +71,7 @@ static const fm_guard *comparison(fm_front *f, CXCursor left, CXCursor right, co
     return NULL;
 }
 
-static bool joins(const char *sign)
+static bool joins_conditions(const char *sign)
 {
     return strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0;
 }
@@ -85,13 +85,13 @@ const fm_guard *condition_from(fm_front *f, CXCursor expression, const char **wh
         return condition_from(f, all.at[0], why);
     if (kind == CXCursor_BinaryOperator && all.count == 2) {
         const char *sign = operator_between(f, all.at[0], all.at[1]);
-        if (joins(sign)) {
+        if (joins_conditions(sign)) {
             const fm_guard *left = condition_from(f, all.at[0], why),
                            *right = condition_from(f, all.at[1], why);
             if (!left || !right) return NULL;
             return fm_guard_join(f, sign[0] == '&' ? FM_GUARD_AND : FM_GUARD_OR, left, right);
         }
-        if (is_comparison(sign)) return comparison(f, all.at[0], all.at[1], sign, why);
+        if (is_comparison(sign)) return comparison_from(f, all.at[0], all.at[1], sign, why);
     }
     if (kind == CXCursor_UnaryOperator && all.count == 1 &&
         strcmp(operator_before(f, expression, all.at[0]), "!") == 0) {
@@ -111,7 +111,7 @@ const fm_guard *condition_from(fm_front *f, CXCursor expression, const char **wh
 /* ---- ?: ---- */
 
 /* A branch of ?:, aside: does it touch or compute anything? */
-static value aside(fm_front *f, CXCursor branch, bool *busy)
+static value evaluate_aside(fm_front *f, CXCursor branch, bool *busy)
 {
     fm_front_node *statement = f->statement, *tried = front_node(f, FM_FRONT_STATEMENT, branch);
     f->statement = tried;
@@ -122,7 +122,7 @@ static value aside(fm_front *f, CXCursor branch, bool *busy)
     return v;
 }
 
-static value choose(fm_front *f, CXCursor expression, const cursors *all, const fm_guard *c)
+static value choose_value(fm_front *f, CXCursor expression, const cursors *all, const fm_guard *c)
 {
     bool busy = false;
     for (const choice *made = f->own->choices; made; made = made->next)
@@ -132,9 +132,9 @@ static value choose(fm_front *f, CXCursor expression, const cursors *all, const 
         return evaluate(f, all->at[c->kind == FM_GUARD_TRUE ? 1 : 2]);
     state *now = f->own->now;
     f->own->now = state_copy(f, now);
-    value yes = aside(f, all->at[1], &busy);
+    value yes = evaluate_aside(f, all->at[1], &busy);
     f->own->now = state_copy(f, now);
-    value no = aside(f, all->at[2], &busy);
+    value no = evaluate_aside(f, all->at[2], &busy);
     f->own->now = now;
     if (!busy) {
         value one = merge_values(f, expression, c, &yes, &no);
@@ -172,7 +172,7 @@ value conditional(fm_front *f, CXCursor expression)
     }
     if (all.count != 3) refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     const fm_guard *c = condition_from(f, all.at[0], &why);
-    if (c) return choose(f, expression, &all, c);
+    if (c) return choose_value(f, expression, &all, c);
     both_counted(f, line_of(f, expression));
     value yes = evaluate(f, all.at[1]), no = evaluate(f, all.at[2]);
     if (value_equal(f, &yes, &no)) return yes;

@@ -114,7 +114,7 @@ static location object_in(fm_front *f, CXCursor expression, bool sign)
     refuse(f, expression, "the object of '%s' is not known", source_text(f, expression));
 }
 
-static bool method(fm_front *f, CXCursor expression, CXCursor function, value *result, location *reference)
+static bool method_call(fm_front *f, CXCursor expression, CXCursor function, value *result, location *reference)
 {
     const char *name = spelling(f, function), *class = spelling(f, clang_getCursorSemanticParent(function));
     if (strcmp(class, "vector") != 0 && strcmp(class, "array") != 0 && strcmp(class, "span") != 0 &&
@@ -169,7 +169,7 @@ static bool smaller_or_larger(fm_front *f, CXCursor expression, const char *name
     return true;
 }
 
-static bool exchange(fm_front *f, CXCursor expression, value *result)
+static bool swap_call(fm_front *f, CXCursor expression, value *result)
 {
     location left = locate(f, bare(f, clang_Cursor_getArgument(expression, 0)));
     location right = locate(f, bare(f, clang_Cursor_getArgument(expression, 1)));
@@ -194,10 +194,10 @@ bool standard_call(fm_front *f, CXCursor expression, CXCursor function, value *r
     const char *name = spelling(f, function);
     if (!in_std(f, function)) return false;
     if (clang_getCursorKind(function) == CXCursor_CXXMethod)
-        return method(f, expression, function, result, reference);
+        return method_call(f, expression, function, result, reference);
     if (smaller_or_larger(f, expression, name, result)) return true;
     if (strcmp(name, "swap") == 0 && clang_Cursor_getNumArguments(expression) == 2)
-        return exchange(f, expression, result);
+        return swap_call(f, expression, result);
     if ((strcmp(name, "size") == 0 || strcmp(name, "move") == 0) &&
         clang_Cursor_getNumArguments(expression) == 1) {
         CXCursor of = clang_Cursor_getArgument(expression, 0);

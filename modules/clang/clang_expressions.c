@@ -66,7 +66,7 @@ static int64_t power_of_two(int64_t exponent)
     return exponent >= 0 && exponent < 62 ? (int64_t)1 << exponent : 0;
 }
 
-static value shifted(fm_front *f, const value *left, const value *right, bool up)
+static value shifted_value(fm_front *f, const value *left, const value *right, bool up)
 {
     int64_t exponent;
     if (!fm_form_is_number(right->number, &exponent) || !power_of_two(exponent))
@@ -75,7 +75,7 @@ static value shifted(fm_front *f, const value *left, const value *right, bool up
     return integer(fm_form_divide(f, FM_ATOM_FLOOR, left->number, fm_form_number(f, power_of_two(exponent))));
 }
 
-static value combined(fm_front *f, char operation, const value *left, const value *right)
+static value combined_value(fm_front *f, char operation, const value *left, const value *right)
 {
     int64_t number;
     switch (operation) {
@@ -90,9 +90,9 @@ static value combined(fm_front *f, char operation, const value *left, const valu
     case '%':
         return integer(fm_form_divide(f, FM_ATOM_REMAINDER, left->number, right->number));
     case '<':
-        return shifted(f, left, right, true);
+        return shifted_value(f, left, right, true);
     case '>':
-        return shifted(f, left, right, false);
+        return shifted_value(f, left, right, false);
     case '&':
         if (fm_form_is_number(right->number, &number) && number > 0 && (number & (number + 1)) == 0 &&
             number < INT64_MAX)
@@ -130,7 +130,7 @@ static bool is_constant(const value *of)
 }
 
 /* one, other: the operands in the source, whose types count for complex numbers. */
-static value arithmetic(fm_front *f, CXCursor where, CXType type, char operation, CXCursor one,
+static value arithmetic_value(fm_front *f, CXCursor where, CXType type, char operation, CXCursor one,
                         const value *left, CXCursor other, const value *right)
 {
     if (left->kind == VALUE_POINTER || right->kind == VALUE_POINTER)
@@ -146,7 +146,7 @@ static value arithmetic(fm_front *f, CXCursor where, CXType type, char operation
     else if (!constant)
         count_operation(f, type, operation);
     if (class == TYPE_INTEGER && left->kind == VALUE_INTEGER && right->kind == VALUE_INTEGER)
-        return combined(f, operation, left, right);
+        return combined_value(f, operation, left, right);
     if (class == TYPE_INTEGER) return data(left->kind == VALUE_DATA ? left->why : right->why);
     return (value){
         .kind = VALUE_DATA, .why = "which is computed with floating-point numbers", .constant = constant};
@@ -158,7 +158,7 @@ bool is_comparison(const char *sign)
            strcmp(sign, ">=") == 0 || strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0;
 }
 
-static value assign(fm_front *f, CXCursor expression, CXCursor left, CXCursor right)
+static value assign_value(fm_front *f, CXCursor expression, CXCursor left, CXCursor right)
 {
     /* p = malloc(…) makes an array with the variable's name. */
     if (is_allocation(f, right)) {
@@ -183,7 +183,7 @@ static value assign(fm_front *f, CXCursor expression, CXCursor left, CXCursor ri
     return at.variable ? variable_value(f, at.variable) : data(to.why);
 }
 
-static value compound(fm_front *f, CXCursor expression)
+static value compound_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     const char *sign = all.count == 2 ? operator_between(f, all.at[0], all.at[1]) : "";
@@ -202,14 +202,14 @@ static value compound(fm_front *f, CXCursor expression)
     CXType type = clang_getCursorType(expression);
     if (classify(clang_getCursorType(all.at[1])) == TYPE_FLOAT && !is_complex(type))
         type = clang_getCursorType(all.at[1]);
-    value to = arithmetic(f, expression, type, sign[0], all.at[0], &left, all.at[1], &right);
+    value to = arithmetic_value(f, expression, type, sign[0], all.at[0], &left, all.at[1], &right);
     if (at.variable && to.kind == VALUE_INTEGER && operations_of(f))
         operations_of(f)->integers = before.integers;
     store(f, all.at[0], &at, to);
     return at.variable ? variable_value(f, at.variable) : data(to.why);
 }
 
-static value binary(fm_front *f, CXCursor expression)
+static value binary_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     int64_t number;
@@ -219,7 +219,7 @@ static value binary(fm_front *f, CXCursor expression)
         refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
                source_text(f, expression));
     }
-    if (strcmp(sign, "=") == 0) return assign(f, expression, all.at[0], all.at[1]);
+    if (strcmp(sign, "=") == 0) return assign_value(f, expression, all.at[0], all.at[1]);
     if (strcmp(sign, ",") == 0) {
         evaluate(f, all.at[0]);
         return evaluate(f, all.at[1]);
@@ -230,19 +230,19 @@ static value binary(fm_front *f, CXCursor expression)
     f->own->quiet += address;
     value left = evaluate(f, all.at[0]), right = evaluate(f, all.at[1]);
     f->own->quiet -= address;
-    return arithmetic(f, expression, clang_getCursorType(expression), sign[0], all.at[0], &left, all.at[1],
+    return arithmetic_value(f, expression, clang_getCursorType(expression), sign[0], all.at[0], &left, all.at[1],
                       &right);
 }
 
 /* ---- one operand ---- */
 
-static value counted(fm_front *f, CXCursor expression, CXCursor operand, bool up, bool before)
+static value counted_value(fm_front *f, CXCursor expression, CXCursor operand, bool up, bool before)
 {
     location at = locate(f, operand);
     fm_region_operations kept = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value old = load(f, operand, &at), one = integer(fm_form_number(f, 1));
     value new =
-        arithmetic(f, expression, clang_getCursorType(operand), up ? '+' : '-', operand, &old, operand, &one);
+        arithmetic_value(f, expression, clang_getCursorType(operand), up ? '+' : '-', operand, &old, operand, &one);
     if (at.variable && new.kind == VALUE_INTEGER && operations_of(f))
         operations_of(f)->integers = kept.integers;
     store(f, operand, &at, new);
@@ -255,7 +255,7 @@ static value address_of(fm_front *f, CXCursor operand)
     return pointer_to(&at);
 }
 
-static value unary(fm_front *f, CXCursor expression)
+static value unary_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     int64_t number;
@@ -264,9 +264,9 @@ static value unary(fm_front *f, CXCursor expression)
     const char *sign = operator_before(f, expression, operand),
                *last = operator_behind(f, expression, operand);
     if (strcmp(sign, "++") == 0 || strcmp(sign, "--") == 0)
-        return counted(f, expression, operand, sign[0] == '+', true);
+        return counted_value(f, expression, operand, sign[0] == '+', true);
     if (strcmp(last, "++") == 0 || strcmp(last, "--") == 0)
-        return counted(f, expression, operand, last[0] == '+', false);
+        return counted_value(f, expression, operand, last[0] == '+', false);
     if (strcmp(sign, "*") == 0) {
         location at = locate(f, expression);
         return load(f, expression, &at);
@@ -293,7 +293,7 @@ static value unary(fm_front *f, CXCursor expression)
 
 /* ---- conversions ---- */
 
-static value converted(fm_front *f, CXCursor expression, CXType type, value of)
+static value converted_value(fm_front *f, CXCursor expression, CXType type, value of)
 {
     switch (classify(type)) {
     case TYPE_FLOAT:
@@ -321,7 +321,7 @@ static value converted(fm_front *f, CXCursor expression, CXType type, value of)
     }
 }
 
-static value cast(fm_front *f, CXCursor expression)
+static value cast_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     CXCursor operand = clang_getNullCursor();
@@ -330,11 +330,11 @@ static value cast(fm_front *f, CXCursor expression)
     if (clang_Cursor_isNull(operand))
         refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     value of = evaluate(f, operand);
-    return converted(f, expression, clang_getCursorType(expression), of);
+    return converted_value(f, expression, clang_getCursorType(expression), of);
 }
 
 /* What the compiler adds without showing it: conversions, mostly. */
-static value unexposed(fm_front *f, CXCursor expression)
+static value unexposed_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     CXCursor operand = clang_getNullCursor();
@@ -363,10 +363,10 @@ static value unexposed(fm_front *f, CXCursor expression)
     CXType type = clang_getCursorType(expression);
     type_class class = classify(type);
     if (class == TYPE_POINTER && of.kind == VALUE_POINTER) return of; /* arrays become pointers */
-    return converted(f, expression, type, of);
+    return converted_value(f, expression, type, of);
 }
 
-static value reference(fm_front *f, CXCursor expression)
+static value reference_value(fm_front *f, CXCursor expression)
 {
     CXCursor declaration = clang_getCursorReferenced(expression);
     cursors all = children(f, expression);
@@ -415,15 +415,15 @@ static value evaluate_one(fm_front *f, CXCursor expression)
     case CXCursor_ParenExpr:
         return evaluate(f, only_child(f, expression));
     case CXCursor_UnexposedExpr:
-        return unexposed(f, expression);
+        return unexposed_value(f, expression);
     case CXCursor_CStyleCastExpr:
     case CXCursor_CXXStaticCastExpr:
     case CXCursor_CXXConstCastExpr:
     case CXCursor_CXXReinterpretCastExpr:
     case CXCursor_CXXFunctionalCastExpr:
-        return cast(f, expression);
+        return cast_value(f, expression);
     case CXCursor_DeclRefExpr:
-        return reference(f, expression);
+        return reference_value(f, expression);
     case CXCursor_MemberRefExpr:
     case CXCursor_ArraySubscriptExpr:
         at = locate(f, expression);
@@ -432,11 +432,11 @@ static value evaluate_one(fm_front *f, CXCursor expression)
         at = locate(f, expression);
         return pointer_to(&at);
     case CXCursor_BinaryOperator:
-        return binary(f, expression);
+        return binary_value(f, expression);
     case CXCursor_CompoundAssignOperator:
-        return compound(f, expression);
+        return compound_value(f, expression);
     case CXCursor_UnaryOperator:
-        return unary(f, expression);
+        return unary_value(f, expression);
     case CXCursor_ConditionalOperator:
         return conditional(f, expression);
     case CXCursor_CallExpr: {

@@ -90,7 +90,7 @@ static const fm_form *trip_count(fm_front *f, const counter *c, const fm_form *l
     return fm_form_extremum(f, FM_ATOM_MAX, count, fm_form_number(f, 0));
 }
 
-static void leave(fm_front *f, const loop_parts *p, const entries *all, const entry *chosen, const counter *c,
+static void loop_leave(fm_front *f, const loop_parts *p, const entries *all, const entry *chosen, const counter *c,
                   const fm_form *last, bool certain)
 {
     const fm_form *count = trip_count(f, c, last);
@@ -154,7 +154,7 @@ static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const fm_gu
     return last ? fm_form_extremum(f, up ? FM_ATOM_MIN : FM_ATOM_MAX, last, end) : end;
 }
 
-static bool unresolved(const fm_guard *c, const entries *all, const char **why, const char **name)
+static bool loop_unresolved(const fm_guard *c, const entries *all, const char **why, const char **name)
 {
     for (size_t i = 0; i < all->count; i++)
         if (fm_guard_mentions(c, all->at[i].unknown)) {
@@ -165,7 +165,7 @@ static bool unresolved(const fm_guard *c, const entries *all, const char **why, 
     return false;
 }
 
-static void finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entries *all,
+static void loop_finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entries *all,
                    const fm_guard *goes_on, const fm_form *stated, const fm_guard *ends)
 {
     loop_find_amounts(f, p, all);
@@ -190,7 +190,7 @@ static void finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entrie
     } else {
         const fm_guard *replaced = fm_guard_replace(f, goes_on, known, all->count);
         const char *unknown;
-        if (unresolved(replaced, all, &why, &unknown))
+        if (loop_unresolved(replaced, all, &why, &unknown))
             no_end(f, p, fm_front_text(f, "'%s', %s", unknown, why));
         if (!trips_of(f, replaced, c.variable, c.first, c.step, false, &far, &why)) no_end(f, p, why);
         if (p->body_first) { /* the condition of one iteration is the next one's */
@@ -208,7 +208,7 @@ static void finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entrie
     loop->last = far.last;
     loop->step = c.step;
     fm_front_replace(f, &loop->body, known, all->count);
-    leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
+    loop_leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
     if (!loop->body.first) return;
     if (p->body_first && goes_on && goes_on->kind == FM_GUARD_FALSE) { /* do … while (0) is no loop */
         const fm_replacement once = {c.variable, c.first};
@@ -226,7 +226,7 @@ static void finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entrie
     fm_front_append(f->list, guarded);
 }
 
-static const fm_guard *test(fm_front *f, const loop_parts *p, const char **why)
+static const fm_guard *loop_test(fm_front *f, const loop_parts *p, const char **why)
 {
     if (clang_Cursor_isNull(p->condition)) return fm_guard_constant(f, true);
     statement_begin(f, p->condition);
@@ -299,12 +299,12 @@ static iteration work_off_once(fm_front *f, const loop_parts *p, const variable_
     check_depth(f, p->where);
     f->list = &made.loop->body;
     f->own->loop = &opened;
-    if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
+    if (!p->body_first && !(made.goes_on = loop_test(f, p, &why))) made.stated = stated_count(f, p, why);
     if (swapped)
         work_off_sides(f, p, swapped, &made.changed, &opened);
     else
         work_off_inside(f, p);
-    if (p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
+    if (p->body_first && !(made.goes_on = loop_test(f, p, &why))) made.stated = stated_count(f, p, why);
     made.ends = opened.ends;
     f->own->loop = opened.parent;
     f->list = outside;
@@ -323,10 +323,10 @@ static void work_off_loop(fm_front *f, const loop_parts *p)
         swaps_leave_out(&swapped, &start.changed);
         one = work_off_once(f, p, &start.changed, &swapped);
     }
-    finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
+    loop_finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
     if (!p->body_first) { /* the test that ends it */
         if (!one.stated) f->nowhere++;
-        test(f, p, &why);
+        loop_test(f, p, &why);
         if (!one.stated) f->nowhere--;
     }
 }
@@ -464,6 +464,6 @@ void work_off_range_for(fm_front *f, CXCursor statement)
     loop->first = c.first;
     loop->last = fm_form_subtract(f, count, fm_form_number(f, 1));
     loop->step = 1;
-    leave(f, &p, &entered, NULL, &c, loop->last, true);
+    loop_leave(f, &p, &entered, NULL, &c, loop->last, true);
     if (loop->body.first) fm_front_append(f->list, loop);
 }

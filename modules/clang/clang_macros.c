@@ -45,7 +45,7 @@ typedef struct text_buffer {
 
 enum { MOST_DEPTH = 40, MOST_TEXT = 1 << 24 };
 
-static void put(text_buffer *b, const char *bytes, size_t size)
+static void buffer_put(text_buffer *b, const char *bytes, size_t size)
 {
     if (b->size + size + 1 > b->room) {
         size_t room = 2 * (b->size + size) + 64;
@@ -152,7 +152,7 @@ static macro *define_text(fm_front *f, const char *text, bool call)
     return m;
 }
 
-static macro *define(expander *e, CXCursor definition)
+static macro *define_macro(expander *e, CXCursor definition)
 {
     fm_front *f = e->f;
     source_file *file;
@@ -183,9 +183,9 @@ static void define_by_flags(expander *e)
 
 /* ---- expansion ---- */
 
-static void expand(expander *e, const char *text, size_t size, text_buffer *out);
+static void expand_text(expander *e, const char *text, size_t size, text_buffer *out);
 
-static macro *find(const expander *e, const char *name, size_t length)
+static macro *find_macro(const expander *e, const char *name, size_t length)
 {
     for (macro *m = e->macros; m; m = m->next)
         if (strncmp(m->name, name, length) == 0 && m->name[length] == '\0') return m;
@@ -233,12 +233,12 @@ static void put_body(expander *e, const macro *m, const text_buffer *arguments, 
                                                strncmp(m->parameters[which], m->body + at, end - at) == 0))
             which++;
         if (which < m->parameter_count)
-            put(&replaced, arguments[which].size ? arguments[which].bytes : "", arguments[which].size);
+            buffer_put(&replaced, arguments[which].size ? arguments[which].bytes : "", arguments[which].size);
         else
-            put(&replaced, m->body + at, end - at);
+            buffer_put(&replaced, m->body + at, end - at);
         at = end;
     }
-    expand(e, replaced.size ? replaced.bytes : "", replaced.size, out);
+    expand_text(e, replaced.size ? replaced.bytes : "", replaced.size, out);
 }
 
 /* The macro's name is at [at, behind). Returns where its use ends; 0: not expanded. */
@@ -259,7 +259,7 @@ static size_t expand_one(expander *e, macro *m, const char *text, size_t behind,
         arguments[i].f = e->f;
         const char *trimmed = without_ends(e->f, list.text[i], list.size[i]);
         trimmed += strspn(trimmed, " ");
-        expand(e, trimmed, strlen(trimmed), &arguments[i]);
+        expand_text(e, trimmed, strlen(trimmed), &arguments[i]);
     }
     m->busy = true;
     put_body(e, m, arguments, out);
@@ -268,17 +268,17 @@ static size_t expand_one(expander *e, macro *m, const char *text, size_t behind,
     return next;
 }
 
-static void expand(expander *e, const char *text, size_t size, text_buffer *out)
+static void expand_text(expander *e, const char *text, size_t size, text_buffer *out)
 {
     size_t at = 0;
     while (at < size) {
         size_t next = skip_blank(text, at, size);
-        if (next > at) put(out, " ", 1);
+        if (next > at) buffer_put(out, " ", 1);
         if (next >= size) return;
         size_t end = token_end(text, next, size), behind = 0;
-        macro *m = is_word_start(text[next]) ? find(e, text + next, end - next) : NULL;
+        macro *m = is_word_start(text[next]) ? find_macro(e, text + next, end - next) : NULL;
         if (m) behind = expand_one(e, m, text, end, size, out);
-        if (behind == 0) put(out, text + next, end - next);
+        if (behind == 0) buffer_put(out, text + next, end - next);
         at = behind ? behind : end;
     }
 }
@@ -298,7 +298,7 @@ typedef struct visitor {
     size_t count, room;
 } visitor;
 
-static enum CXChildVisitResult visit(CXCursor cursor, CXCursor parent, CXClientData data)
+static enum CXChildVisitResult visit_macros(CXCursor cursor, CXCursor parent, CXClientData data)
 {
     visitor *v = data;
     enum CXCursorKind kind = clang_getCursorKind(cursor);
@@ -325,14 +325,14 @@ static void expand_file(expander *e, source_file *file)
         if (behind == 0) continue;
         segment *before = &file->segments[file->segment_count++];
         *before = (segment){out.size, out.size + (u->begin - at), at, false};
-        put(&out, file->text + at, u->begin - at);
+        buffer_put(&out, file->text + at, u->begin - at);
         segment *here = &file->segments[file->segment_count++];
         here->begin = out.size;
-        put(&out, " ", 1);
-        put(&out, made.size ? made.bytes : "", made.size);
-        put(&out, " ", 1);
+        buffer_put(&out, " ", 1);
+        buffer_put(&out, made.size ? made.bytes : "", made.size);
+        buffer_put(&out, " ", 1);
         for (size_t k = u->begin; k < behind; k++) /* lines keep their numbers */
-            if (file->text[k] == '\n') put(&out, "\n", 1);
+            if (file->text[k] == '\n') buffer_put(&out, "\n", 1);
         here->end = out.size;
         here->from = u->begin;
         here->macro = true;
@@ -343,7 +343,7 @@ static void expand_file(expander *e, source_file *file)
         return;
     }
     file->segments[file->segment_count++] = (segment){out.size, out.size + (file->size - at) + 1, at, false};
-    put(&out, file->text + at, file->size - at);
+    buffer_put(&out, file->text + at, file->size - at);
     file->text = out.bytes;
     file->size = out.size;
     e->made++;
@@ -354,17 +354,17 @@ size_t expand_macros(fm_front *f, CXTranslationUnit unit)
     expander e = {.f = f, .unit = unit};
     visitor v = {0};
     CXCursor root = clang_getTranslationUnitCursor(unit);
-    clang_visitChildren(root, visit, &v);
+    clang_visitChildren(root, visit_macros, &v);
     v.at = fm_front_allocate(f, v.count, sizeof *v.at);
     v.count = 0;
-    clang_visitChildren(root, visit, &v);
+    clang_visitChildren(root, visit_macros, &v);
     e.uses = fm_front_allocate(f, v.count, sizeof *e.uses);
     /* Only macros that the user's files use, by themselves or through others: what a header of the
      * system defines beyond that is none of ours. */
     define_by_flags(&e);
     for (size_t i = 0; i < v.count; i++) {
         if (clang_getCursorKind(v.at[i]) != CXCursor_MacroDefinition || !own_source(v.at[i])) continue;
-        macro *m = define(&e, v.at[i]);
+        macro *m = define_macro(&e, v.at[i]);
         if (!m) continue;
         m->next = e.macros;
         e.macros = m;
@@ -374,8 +374,8 @@ size_t expand_macros(fm_front *f, CXTranslationUnit unit)
         use *u = &e.uses[e.use_count];
         CXCursor definition = clang_getCursorReferenced(v.at[i]);
         if (clang_Cursor_isNull(definition) || !extent(f, v.at[i], &u->file, &u->begin, &u->end)) continue;
-        u->of = find(&e, spelling(f, v.at[i]), strlen(spelling(f, v.at[i])));
-        macro *again = define(&e, definition); /* the one that holds there: a name may be defined again */
+        u->of = find_macro(&e, spelling(f, v.at[i]), strlen(spelling(f, v.at[i])));
+        macro *again = define_macro(&e, definition); /* the one that holds there: a name may be defined again */
         if (again) u->of = again;
         if (u->of && u->of->usable) e.use_count++;
     }

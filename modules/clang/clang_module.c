@@ -14,7 +14,7 @@
 
 extern const fm_clang_module fm_clang;
 
-static _Noreturn void leave(fm_front *f, fm_status status)
+static _Noreturn void module_leave(fm_front *f, fm_status status)
 {
     f->own->status = status;
     longjmp(f->own->out, 1);
@@ -28,7 +28,7 @@ void give_up(fm_front *f, fm_status status, const char *format, ...)
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     fm_fail(f->own->error, status, f->own->request->path, "%s", reason);
-    leave(f, status);
+    module_leave(f, status);
 }
 
 static _Noreturn void refuse_list(fm_front *f, const fm_front_place *where, const char *format,
@@ -41,7 +41,7 @@ static _Noreturn void refuse_list(fm_front *f, const fm_front_place *where, cons
                    reason);
     else
         fm_fail(f->own->error, FM_E_UNSUPPORTED, f->own->request->path, "%s", reason);
-    leave(f, FM_E_UNSUPPORTED);
+    module_leave(f, FM_E_UNSUPPORTED);
 }
 
 void refuse_at(fm_front *f, const fm_front_place *where, const char *format, ...)
@@ -68,7 +68,7 @@ static _Noreturn void module_fail(fm_front *f, fm_status status, const fm_front_
         fm_fail_at(f->own->error, status, where->file->path, FM_PLACE_LINE, where->line, "%s", reason);
     else
         fm_fail(f->own->error, status, f->own->request->path, "%s", reason);
-    leave(f, status);
+    module_leave(f, status);
 }
 
 static void module_fault(fm_front *f, fm_form_fault fault)
@@ -82,13 +82,13 @@ static void module_fault(fm_front *f, fm_form_fault fault)
 static void module_no_memory(fm_front *f, size_t bytes)
 {
     fm_fail_memory(f->own->error, bytes, "the region of a source");
-    leave(f, FM_E_NOMEM);
+    module_leave(f, FM_E_NOMEM);
 }
 
 /* ---- parsing ---- */
 
 /* The first of the compiler's complaints. */
-static void complain(fm_front *f, CXTranslationUnit unit)
+static void complain_of(fm_front *f, CXTranslationUnit unit)
 {
     unsigned count = clang_getNumDiagnostics(unit), errors = 0, line = 0;
     char path[sizeof f->own->error->path] = "", text[sizeof f->own->error->reason] = "";
@@ -112,7 +112,7 @@ static void complain(fm_front *f, CXTranslationUnit unit)
                    more);
     else
         fm_fail(f->own->error, FM_E_FORMAT, f->own->request->path, "does not compile: %s%s", text, more);
-    leave(f, FM_E_FORMAT);
+    module_leave(f, FM_E_FORMAT);
 }
 
 static bool has_errors(CXTranslationUnit unit)
@@ -152,7 +152,7 @@ static const char **arguments_of(fm_front *f, int *count)
     return made;
 }
 
-static CXTranslationUnit parse(fm_front *f, struct CXUnsavedFile *changed, unsigned count, unsigned options)
+static CXTranslationUnit parse_unit(fm_front *f, struct CXUnsavedFile *changed, unsigned count, unsigned options)
 {
     int argument_count;
     const char **arguments = arguments_of(f, &argument_count);
@@ -170,15 +170,15 @@ static void parse_twice(fm_front *f)
     FILE *readable = fopen(f->own->request->path, "r");
     if (!readable) give_up(f, FM_E_IO, "cannot open: %s", strerror(errno));
     fclose(readable);
-    f->own->unit = parse(f, NULL, 0, CXTranslationUnit_DetailedPreprocessingRecord);
-    complain(f, f->own->unit);
+    f->own->unit = parse_unit(f, NULL, 0, CXTranslationUnit_DetailedPreprocessingRecord);
+    complain_of(f, f->own->unit);
     size_t changed = expand_macros(f, f->own->unit), next = 0;
     if (changed == 0) return;
     struct CXUnsavedFile *files = fm_front_allocate(f, changed, sizeof *files);
     for (source_file *s = f->own->files; s; s = s->next)
         if (s->segments)
             files[next++] = (struct CXUnsavedFile){s->shown.path, s->text, (unsigned long)s->size};
-    CXTranslationUnit second = parse(f, files, (unsigned)next, 0);
+    CXTranslationUnit second = parse_unit(f, files, (unsigned)next, 0);
     if (has_errors(second)) { /* the original is as good, but for operators inside macros */
         clang_disposeTranslationUnit(second);
         for (source_file *s = f->own->files; s; s = s->next) {
@@ -218,7 +218,7 @@ static void carry_all(fm_front *f, const fm_front_list *list)
     }
 }
 
-static void make(fm_front *f, FILE *out)
+static void make_region(fm_front *f, FILE *out)
 {
     struct fm_own *own = f->own;
     fm_front_list region;
@@ -245,7 +245,7 @@ static void make(fm_front *f, FILE *out)
     fm_front_print(f, &region, &function, out);
 }
 
-static fm_status region(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
+static fm_status module_region(const fm_clang_request *request, char **text, size_t *size, fm_error *error)
 {
     fm_error ignored;
     const size_t bytes = sizeof(fm_front) + sizeof(struct fm_own);
@@ -272,7 +272,7 @@ static fm_status region(const fm_clang_request *request, char **text, size_t *si
     own->error = error ? error : &ignored;
     own->plus_plus = is_plus_plus(request);
     own->index = clang_createIndex(0, 0);
-    if (setjmp(own->out) == 0) make(f, out);
+    if (setjmp(own->out) == 0) make_region(f, out);
     fm_status status = own->status;
     bool written = !ferror(out);
     if (own->unit) clang_disposeTranslationUnit(own->unit);
@@ -289,4 +289,4 @@ static fm_status region(const fm_clang_request *request, char **text, size_t *si
     return status;
 }
 
-__attribute__((visibility("default"))) const fm_clang_module fm_clang = {FM_CLANG_INTERFACE, region};
+__attribute__((visibility("default"))) const fm_clang_module fm_clang = {FM_CLANG_INTERFACE, module_region};

@@ -19,7 +19,7 @@ static bool is_function(enum CXCursorKind kind)
 }
 
 /* Definitions in files of the user; room counts first. */
-static enum CXChildVisitResult visit(CXCursor cursor, CXCursor parent, CXClientData data)
+static enum CXChildVisitResult visit_functions(CXCursor cursor, CXCursor parent, CXClientData data)
 {
     found *all = data;
     enum CXCursorKind kind = clang_getCursorKind(cursor);
@@ -41,10 +41,10 @@ static found functions_of(fm_front *f)
 {
     found all = {0};
     CXCursor root = clang_getTranslationUnitCursor(f->own->unit);
-    clang_visitChildren(root, visit, &all);
+    clang_visitChildren(root, visit_functions, &all);
     all.at = fm_front_allocate(f, all.count, sizeof *all.at);
     all.count = 0;
-    clang_visitChildren(root, visit, &all);
+    clang_visitChildren(root, visit_functions, &all);
     return all;
 }
 
@@ -217,12 +217,12 @@ static _Noreturn void refuse_choice(fm_front *f, const found *all, bool loops_on
     give_up(f, FM_E_ARGUMENT, "%s%s%s", why, list ? ": " : "", list ? list : "");
 }
 
-static bool named(fm_front *f, CXCursor function, const char *name)
+static bool function_named(fm_front *f, CXCursor function, const char *name)
 {
     return strcmp(spelling(f, function), name) == 0 || strcmp(full_name(f, function), name) == 0;
 }
 
-static CXCursor choose(fm_front *f, const found *all)
+static CXCursor choose_function(fm_front *f, const found *all)
 {
     const char *name = f->own->request->function;
     CXCursor chosen = clang_getNullCursor();
@@ -238,7 +238,7 @@ static CXCursor choose(fm_front *f, const found *all)
     if (marked > 1)
         refuse_choice(f, all, true, "several functions have a #pragma scop; --function chooses one");
     for (size_t i = 0; i < all->count; i++)
-        if (name ? named(f, all->at[i], name) : has_loop(all->at[i])) {
+        if (name ? function_named(f, all->at[i], name) : has_loop(all->at[i])) {
             chosen = all->at[i];
             fitting++;
         }
@@ -257,7 +257,7 @@ void pick_region(fm_front *f)
     found all = functions_of(f);
     size_t begin, end;
     unsigned column;
-    CXCursor chosen = choose(f, &all);
+    CXCursor chosen = choose_function(f, &all);
     f->own->region_function = chosen;
     if (clang_getCursorKind(chosen) == CXCursor_FunctionTemplate)
         f->own->region_function = instance_of(f, chosen);

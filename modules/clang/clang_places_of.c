@@ -18,7 +18,7 @@ value pointer_to(const location *at)
 }
 
 /* An array is a pointer to its first element. */
-static value decayed(const location *at)
+static value decayed_array(const location *at)
 {
     value made = {.kind = VALUE_POINTER, .at = *at};
     for (unsigned i = 1; i < at->shape.rank; i++) made.at.shape.extents[i - 1] = at->shape.extents[i];
@@ -295,14 +295,14 @@ value load(fm_front *f, CXCursor where, const location *at)
 {
     if (at->variable) {
         value now = variable_value(f, at->variable);
-        if (now.kind == VALUE_LOCATION && now.at.shape.rank > 0) return decayed(&now.at);
+        if (now.kind == VALUE_LOCATION && now.at.shape.rank > 0) return decayed_array(&now.at);
         if (now.kind == VALUE_LOCATION && !now.at.variable) return load(f, where, &now.at);
         if (now.kind == VALUE_NOTHING)
             return data(fm_front_text(f, "as '%s' has no value yet", at->variable->name));
         if (now.kind == VALUE_DATA) touch_scalar(f, where, at->variable, false);
         return now;
     }
-    if (at->shape.rank > 0) return decayed(at);
+    if (at->shape.rank > 0) return decayed_array(at);
     switch (classify(at->shape.element)) {
     case TYPE_POINTER:
         refuse(

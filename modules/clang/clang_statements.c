@@ -240,7 +240,7 @@ void declare(fm_front *f, CXCursor declaration)
 
 /* ---- before the region ---- */
 
-static void forget(fm_front *f, CXCursor statement)
+static void forget_changes(fm_front *f, CXCursor statement)
 {
     variable_set_of set = {0};
     if (clang_getCursorKind(statement) == CXCursor_VarDecl)
@@ -291,7 +291,7 @@ static void work_off_before(fm_front *f, CXCursor statement)
     if (f->own->status == FM_E_NOMEM || f->own->status == FM_E_LIMIT) longjmp(f->own->out, 1);
     f->own->status = FM_OK;
     f->own->now = before;
-    forget(f, statement);
+    forget_changes(f, statement);
 }
 
 /* ---- one after the other ---- */

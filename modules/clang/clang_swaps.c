@@ -7,7 +7,7 @@
 #include "clang_loop.h"
 
 /* The value that the variable has at the beginning of an iteration. */
-static value entered(fm_front *f, const loop_parts *p, const entry *e)
+static value entered_value(fm_front *f, const loop_parts *p, const entry *e)
 {
     location at = step(f, p->where, &e->before.at, fm_form_atom(f, e->unknown));
     return pointer_to(&at);
@@ -16,7 +16,7 @@ static value entered(fm_front *f, const loop_parts *p, const entry *e)
 /* Does `e` have at the end what `other` has at the beginning? */
 static bool takes_over(fm_front *f, const loop_parts *p, const entry *e, const entry *other)
 {
-    const value after = variable_value(f, e->variable), begin = entered(f, p, other);
+    const value after = variable_value(f, e->variable), begin = entered_value(f, p, other);
     return after.kind == VALUE_POINTER && value_equal(f, &after, &begin);
 }
 

@@ -3,7 +3,7 @@
 #include "clang_maker.h"
 
 /* Is it positive? A parameter that multiplies is taken to be, and that is said. */
-static bool positive(fm_front *f, const fm_form *from, bool *negative)
+static bool is_positive(fm_front *f, const fm_form *from, bool *negative)
 {
     int64_t number;
     *negative = false;
@@ -21,11 +21,11 @@ static bool positive(fm_front *f, const fm_form *from, bool *negative)
 }
 
 /* factor * variable + rest >= 0, factor not 0. */
-static bool inequality(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
+static bool trips_of_inequality(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
                        int64_t step, const fm_atom *of, const fm_form *whole, trips *result, const char **why)
 {
     bool negative;
-    if (!positive(f, factor, &negative)) {
+    if (!is_positive(f, factor, &negative)) {
         *why = fm_front_text(f, "whether '%s' is positive is not known", fm_form_written(f, factor));
         return false;
     }
@@ -66,7 +66,7 @@ static bool until_equal(fm_front *f, const fm_form *factor, const fm_form *rest,
     return true;
 }
 
-static bool both(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first, int64_t step,
+static bool trips_of_both(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first, int64_t step,
                  bool exact, trips *result, const char **why)
 {
     trips left, right;
@@ -96,7 +96,7 @@ bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_
     int64_t none;
     *result = (trips){0};
     if (goes_on->kind == FM_GUARD_AND || goes_on->kind == FM_GUARD_OR)
-        return both(f, goes_on, of, first, step, exact, result, why);
+        return trips_of_both(f, goes_on, of, first, step, exact, result, why);
     if (goes_on->kind == FM_GUARD_TRUE) return true;
     if (goes_on->kind == FM_GUARD_FALSE) {
         result->last = fm_form_subtract(f, first, fm_form_number(f, step));
@@ -111,7 +111,7 @@ bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_
         return true;
     }
     if (goes_on->kind == FM_GUARD_NOT_NEGATIVE)
-        return inequality(f, factor, rest, first, step, of, goes_on->form, result, why);
+        return trips_of_inequality(f, factor, rest, first, step, of, goes_on->form, result, why);
     if (goes_on->kind == FM_GUARD_NOT_ZERO)
         return until_equal(f, factor, rest, first, step, exact, result, why);
     *why = "it goes on while two numbers are equal";

@@ -100,7 +100,7 @@ const char *standard_template(fm_front *f, CXType type)
 /* ---- extents ---- */
 
 /* Expressions in the brackets of a declaration or a cast, in the order of the text. */
-static cursors bracketed(fm_front *f, CXCursor declaration)
+static cursors bracketed_extents(fm_front *f, CXCursor declaration)
 {
     cursors all = children(f, declaration);
     cursors made = {0, fm_front_allocate(f, all.count, sizeof *made.at)};
@@ -168,7 +168,7 @@ shape shape_of(fm_front *f, CXCursor where, CXType type, CXCursor declaration)
             add_extent(f, where, &made, fm_form_number(f, clang_getArraySize(plain)));
             at++;
         } else if (plain.kind == CXType_VariableArray) {
-            if (!looked && !clang_Cursor_isNull(declaration)) written = bracketed(f, declaration);
+            if (!looked && !clang_Cursor_isNull(declaration)) written = bracketed_extents(f, declaration);
             looked = true;
             if (written.count != sized || !written.at)
                 refuse(f, where, "the extents of '%s' are not written where it is declared",

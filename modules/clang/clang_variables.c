@@ -232,7 +232,7 @@ static bool is_local(CXCursor declaration)
            clang_getCursorKind(declaration) == CXCursor_ParmDecl;
 }
 
-static variable *find(fm_front *f, CXCursor declaration, const frame *of)
+static variable *find_variable(fm_front *f, CXCursor declaration, const frame *of)
 {
     for (variable *v = *alike_of(f, declaration, of); v; v = v->next_alike)
         if (v->frame == of && !v->owner && !v->owner_array && same(v->declaration, declaration)) return v;
@@ -243,7 +243,7 @@ variable *variable_of(fm_front *f, CXCursor where, CXCursor declaration)
 {
     declaration = clang_getCanonicalCursor(declaration);
     const frame *of = is_local(declaration) ? f->own->frame : NULL;
-    variable *v = find(f, declaration, of);
+    variable *v = find_variable(f, declaration, of);
     if (v) return v;
     v = variable_new(f, declaration, of, spelling(f, declaration), clang_getCursorType(declaration));
     v->frame = of;

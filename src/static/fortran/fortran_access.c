@@ -79,14 +79,14 @@ static void count_power(fm_region_operations *operations, const ft_expression *e
     }
 }
 
-static ft_base wider(ft_base left, ft_base right)
+static ft_base wider_type(ft_base left, ft_base right)
 {
     if (left == FT_COMPLEX_TYPE || right == FT_COMPLEX_TYPE) return FT_COMPLEX_TYPE;
     if (left == FT_REAL_TYPE || right == FT_REAL_TYPE) return FT_REAL_TYPE;
     return left;
 }
 
-static bool binary(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+static bool data_of_binary(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
                    ft_base *base)
 {
     ft_base left, right;
@@ -96,7 +96,7 @@ static bool binary(ft_walker *walker, const ft_expression *expression, const ft_
         return false;
     bool constant = is_constant(walker, expression);
     fm_region_operations before = *operations;
-    *base = wider(left, right);
+    *base = wider_type(left, right);
     switch (expression->operator) {
     case '+':
     case '-':
@@ -128,7 +128,7 @@ static bool binary(ft_walker *walker, const ft_expression *expression, const ft_
 
 /* A scalar in a register, or in memory where that is asked for. Whole numbers that the region knows are
  * bounds and subscripts: they stay in registers. */
-static bool scalar(ft_walker *walker, const ft_reference *reference)
+static bool scalar_memory(ft_walker *walker, const ft_reference *reference)
 {
     ft_object *object = reference->object;
     if (!walker->context->options || !walker->context->options->scalars || object->symbol->constant ||
@@ -170,7 +170,7 @@ static bool subscript_loads(ft_walker *walker, const ft_expression *expression, 
 bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const ft_positions *positions)
 {
     if (!reference->memory) {
-        if (!scalar(walker, reference)) return false;
+        if (!scalar_memory(walker, reference)) return false;
         const ft_object *object = reference->object;
         if (object->loop || !object->scalar) return true;
         bool counted = object->layout.base == FT_INTEGER_TYPE || object->layout.base == FT_LOGICAL_TYPE;
@@ -185,7 +185,7 @@ bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const f
     return fm_ft_access(walker, store, reference, positions);
 }
 
-static bool variable(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+static bool data_of_variable(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
                      ft_base *base)
 {
     ft_reference reference;
@@ -194,7 +194,7 @@ static bool variable(ft_walker *walker, const ft_expression *expression, const f
     return fm_ft_touch(walker, false, &reference, positions);
 }
 
-static bool call(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+static bool data_of_call(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
                  ft_base *base)
 {
     const char *name = expression->left->text;
@@ -248,12 +248,12 @@ bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_pos
             count_sum(&walker->operations, *base, false);
         return true;
     case FT_X_BINARY:
-        return binary(walker, expression, positions, base);
+        return data_of_binary(walker, expression, positions, base);
     case FT_X_NAME:
     case FT_X_MEMBER:
     case FT_X_INDEX:
-        return fm_ft_is_variable(walker, expression) ? variable(walker, expression, positions, base)
-                                                     : call(walker, expression, positions, base);
+        return fm_ft_is_variable(walker, expression) ? data_of_variable(walker, expression, positions, base)
+                                                     : data_of_call(walker, expression, positions, base);
     default:
         return fm_ft_refuse(walker->context, &expression->place, "this is no operand");
     }

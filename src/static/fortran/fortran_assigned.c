@@ -20,7 +20,7 @@ typedef struct search {
 
 static bool in_statements(search *s, const ft_statement *statement);
 
-static bool keep(search *s, ft_object *object)
+static bool assigned_keep(search *s, ft_object *object)
 {
     ft_assigned *all = s->assigned;
     for (size_t i = all->count; i-- > 0 && i + 64 > all->count;) /* twice in the list is no harm */
@@ -32,14 +32,14 @@ static bool keep(search *s, ft_object *object)
 }
 
 /* A whole number, a truth value, or a scalar of derived type, whose components may be such. */
-static bool add(search *s, const ft_expression *target)
+static bool assigned_add(search *s, const ft_expression *target)
 {
     ft_walker *walker = s->walker;
     while (target->kind == FT_X_INDEX) target = target->left;
     if (target->kind == FT_X_MEMBER && s->local && target->left->kind == FT_X_NAME) {
         ft_reference reference;
         if (!fm_ft_resolve(walker, target, &reference)) return false;
-        return reference.memory || reference.rank || keep(s, reference.object);
+        return reference.memory || reference.rank || assigned_keep(s, reference.object);
     }
     /* Of other components: all of the variable. */
     while (target->kind == FT_X_MEMBER || target->kind == FT_X_INDEX) target = target->left;
@@ -50,7 +50,7 @@ static bool add(search *s, const ft_expression *target)
     ft_base base = fm_ft_type_of(symbol).base;
     if (base != FT_INTEGER_TYPE && base != FT_LOGICAL_TYPE && base != FT_DERIVED_TYPE) return true;
     ft_object *object = fm_ft_object(walker, symbol, &target->place);
-    return object && keep(s, object);
+    return object && assigned_keep(s, object);
 }
 
 /* What a procedure assigns that is not its own. */
@@ -74,7 +74,7 @@ static bool in_call(search *s, const ft_expression *call, ft_unit *unit)
         const ft_symbol *dummy =
             number < unit->dummy_count && a->kind != FT_X_KEYWORD ? unit->dummies[number] : NULL;
         if (dummy && (dummy->intent_in || dummy->by_value || dummy->rank)) continue;
-        if ((actual->kind == FT_X_NAME || actual->kind == FT_X_MEMBER) && !add(s, actual)) return false;
+        if ((actual->kind == FT_X_NAME || actual->kind == FT_X_MEMBER) && !assigned_add(s, actual)) return false;
     }
     return in_procedure(s, unit);
 }
@@ -106,9 +106,9 @@ static bool in_statement(search *s, const ft_statement *statement)
         return false;
     switch (statement->kind) {
     case FT_S_ASSIGN:
-        return add(s, statement->left);
+        return assigned_add(s, statement->left);
     case FT_S_DO:
-        if (!add(s, statement->left)) return false;
+        if (!assigned_add(s, statement->left)) return false;
         break;
     case FT_S_CALL: {
         const ft_expression *name =

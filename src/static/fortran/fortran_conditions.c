@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const fm_guard *comparison(ft_walker *walker, const ft_expression *expression)
+static const fm_guard *guard_of_comparison(ft_walker *walker, const ft_expression *expression)
 {
     static const struct {
         int operator;
@@ -22,7 +22,7 @@ static const fm_guard *comparison(ft_walker *walker, const ft_expression *expres
 }
 
 /* A truth value that somebody else knows: a parameter that is 0 or 1. */
-static const fm_guard *truth(ft_walker *walker, const ft_expression *expression)
+static const fm_guard *guard_of_truth(ft_walker *walker, const ft_expression *expression)
 {
     ft_reference reference;
     const char *text = fm_ft_text(walker->context, &expression->place),
@@ -50,7 +50,7 @@ const fm_guard *fm_ft_joined(ft_walker *walker, fm_guard_kind kind, const fm_gua
     return fm_guard_joined(&walker->front, kind, left, right);
 }
 
-static const fm_guard *joined(ft_walker *walker, const ft_expression *expression)
+static const fm_guard *guard_of_joined(ft_walker *walker, const ft_expression *expression)
 {
     fm_front *f = &walker->front;
     const int operator= expression->operator;
@@ -108,12 +108,12 @@ const fm_guard *fm_ft_condition(ft_walker *walker, const ft_expression *expressi
         return fm_guard_constant(&walker->front, expression->operator== FT_TRUE);
     if (expression->kind == FT_X_UNARY && expression->operator== FT_NOT)
         return fm_guard_joined(&walker->front, FM_GUARD_NOT, fm_ft_condition(walker, expression->left), NULL);
-    if (expression->kind != FT_X_BINARY) return truth(walker, expression);
+    if (expression->kind != FT_X_BINARY) return guard_of_truth(walker, expression);
     const int operator= expression->operator;
     if (operator== FT_AND || operator== FT_OR || operator== FT_EQV || operator== FT_NEQV)
-        return joined(walker, expression);
+        return guard_of_joined(walker, expression);
     if (!compares_data(walker, expression->left) && !compares_data(walker, expression->right))
-        return comparison(walker, expression);
+        return guard_of_comparison(walker, expression);
     const char *text = fm_ft_text(walker->context, &expression->place);
     fm_ft_refuse(walker->context, &expression->place,
                  "the condition '%.150s' depends on data: which way it goes is not known", text ? text : "");

@@ -84,7 +84,7 @@ const char *fm_ft_text(ft_context *context, const ft_place *place)
 /* ---- flags ---- */
 
 /* Those that do not change what a program means. */
-static bool harmless(const char *flag)
+static bool harmless_flag(const char *flag)
 {
     static const char *const beginnings[] = {"-O",
                                              "-W",
@@ -140,7 +140,7 @@ bool fm_ft_flags(ft_context *context, const char *path)
             context->double_8 = true;
         } else if (strcmp(flag, "-fdefault-integer-8") == 0 || strcmp(flag, "-i8") == 0) {
             context->integer_8 = true;
-        } else if (!harmless(flag)) {
+        } else if (!harmless_flag(flag)) {
             return fm_ft_fail(context, FM_E_ARGUMENT, NULL, "flag '%.100s' is not understood for Fortran",
                               flag);
         }

@@ -71,7 +71,7 @@ static bool array_spec(ft_parser *parser, unsigned *rank, ft_dimension **dimensi
 }
 
 /* A name in a declaration, with its shape where it has one here. NULL: puzzled. */
-static ft_symbol *declared(ft_parser *parser, ft_unit *unit)
+static ft_symbol *declare_symbol(ft_parser *parser, ft_unit *unit)
 {
     ft_place place = parser->at->place;
     const char *name = fm_ft_name(parser);
@@ -90,7 +90,7 @@ typedef struct attributes {
     ft_dimension *dimensions;
 } attributes;
 
-static bool attribute(ft_parser *parser, attributes *all)
+static bool read_attribute(ft_parser *parser, attributes *all)
 {
     static const char *const nothing[] = {"public",    "private", "volatile",   "asynchronous",
                                           "protected", "save",    "contiguous", "intrinsic"};
@@ -136,10 +136,10 @@ static void add_attributes(ft_symbol *symbol, const attributes *all)
 }
 
 /* Entities of a declaration, separated by commas; type NULL: it tells no type. */
-static bool entities(ft_parser *parser, ft_unit *unit, const ft_type *type, const attributes *all)
+static bool read_entities(ft_parser *parser, ft_unit *unit, const ft_type *type, const attributes *all)
 {
     do {
-        ft_symbol *symbol = declared(parser, unit);
+        ft_symbol *symbol = declare_symbol(parser, unit);
         if (!symbol) return false;
         add_attributes(symbol, all);
         if (type) {
@@ -168,14 +168,14 @@ static bool typed_declaration(ft_parser *parser, ft_unit *unit, const ft_type *t
     attributes all = {0};
     if (parser->why) return false;
     while (fm_ft_sign(parser, ','))
-        if (!attribute(parser, &all)) return false;
+        if (!read_attribute(parser, &all)) return false;
     fm_ft_sign(parser, FT_COLONS);
-    return entities(parser, unit, type, &all);
+    return read_entities(parser, unit, type, &all);
 }
 
 /* ---- derived types ---- */
 
-static bool members(ft_parser *parser, ft_unit *inside)
+static bool read_members(ft_parser *parser, ft_unit *inside)
 {
     ft_type type;
     if (fm_ft_word(parser, "sequence") || fm_ft_word(parser, "private") || fm_ft_word(parser, "public"))
@@ -185,7 +185,7 @@ static bool members(ft_parser *parser, ft_unit *inside)
 }
 
 /* `type [, …] [::] name` is at hand; ends with `end type`. */
-static bool record(ft_parser *parser, ft_unit *unit)
+static bool read_record(ft_parser *parser, ft_unit *unit)
 {
     ft_record *made = fm_ft_allocate(parser->context, 1, sizeof *made);
     ft_unit *inside = fm_ft_allocate(parser->context, 1, sizeof *inside); /* only for its symbols */
@@ -209,7 +209,7 @@ static bool record(ft_parser *parser, ft_unit *unit)
         if (fm_ft_word(parser, "contains") && fm_ft_at_end(parser)) procedures = true;
         if (procedures) continue;
         fm_ft_restart(parser);
-        if (!members(parser, inside) && !made->why) made->why = parser->why;
+        if (!read_members(parser, inside) && !made->why) made->why = parser->why;
     }
     parser->why = NULL;
     made->members = inside->symbols;
@@ -248,7 +248,7 @@ static bool common_statement(ft_parser *parser, ft_unit *unit)
             break;
         }
         if (fm_ft_at_sign(parser, '/') || fm_ft_at_sign(parser, FT_CONCATENATE)) continue;
-        ft_symbol *symbol = declared(parser, unit);
+        ft_symbol *symbol = declare_symbol(parser, unit);
         if (!symbol) return false;
         symbol->common = block;
         symbol->common_index = index++;
@@ -358,7 +358,7 @@ static bool plain_attribute(ft_parser *parser, ft_unit *unit, const char *word, 
 {
     if (!fm_ft_word(parser, word)) return false;
     fm_ft_sign(parser, FT_COLONS);
-    entities(parser, unit, NULL, all);
+    read_entities(parser, unit, NULL, all);
     return true;
 }
 
@@ -407,7 +407,7 @@ bool fm_ft_declaration(ft_parser *parser, ft_unit *unit)
     bool glued =
         fm_ft_line(parser)->fixed && strncmp(parser->at->text, "type", 4) == 0 && parser->at->text[4];
     if ((type_word || glued) && fm_ft_word(parser, "type")) {
-        record(parser, unit);
+        read_record(parser, unit);
     } else if (fm_ft_type_spec(parser, &type)) {
         typed_declaration(parser, unit, &type);
     } else {

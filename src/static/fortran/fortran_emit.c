@@ -13,7 +13,7 @@ fm_front_place fm_ft_front_place(const ft_walker *walker, const ft_place *place)
 }
 
 /* That many characters more. */
-static bool lengthen(ft_walker *walker, size_t size)
+static bool region_lengthen(ft_walker *walker, size_t size)
 {
     walker->text += size;
     return walker->text <= walker->most_text ||
@@ -29,7 +29,7 @@ static fm_front_node *new_block(ft_walker *walker, fm_front_node_kind kind, cons
     enum { USUAL_SIZE = 50 };
     const fm_front_place where = fm_ft_front_place(walker, place);
     fm_front_node *made = fm_front_node_new(&walker->front, kind, &where);
-    if (!made || !lengthen(walker, USUAL_SIZE + 2 * walker->blocks)) return NULL;
+    if (!made || !region_lengthen(walker, USUAL_SIZE + 2 * walker->blocks)) return NULL;
     if (walker->blocks++ == MOST_BLOCKS) {
         fm_ft_fail(walker->context, FM_E_LIMIT, place, "more than %d loops and conditions inside each other",
                    MOST_BLOCKS);
@@ -93,7 +93,7 @@ void fm_ft_end_loop(ft_walker *walker)
 
 fm_front_node *fm_ft_begin_if(ft_walker *walker, const fm_guard *condition, const ft_place *place)
 {
-    if (!condition || !lengthen(walker, condition->size)) return NULL;
+    if (!condition || !region_lengthen(walker, condition->size)) return NULL;
     fm_front_node *made = new_block(walker, FM_FRONT_IF, place);
     if (!made) return NULL;
     made->condition = condition;
@@ -137,7 +137,7 @@ bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference, 
     made->place = fm_ft_front_place(walker, place);
     made->text = source;
     enum { USUAL_SUBSCRIPT = 6, USUAL_SIZE = 24 };
-    return lengthen(walker, strlen(source) + strlen(memory->name) + USUAL_SUBSCRIPT * memory->rank +
+    return region_lengthen(walker, strlen(source) + strlen(memory->name) + USUAL_SUBSCRIPT * memory->rank +
                                 USUAL_SIZE + 2 * walker->blocks);
 }
 

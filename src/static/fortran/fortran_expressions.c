@@ -17,14 +17,14 @@ ft_expression *fm_ft_new_expression(ft_parser *parser, ft_expression_kind kind)
 }
 
 /* The words up to the one at hand belong to it. */
-static ft_expression *closed(const ft_parser *parser, ft_expression *expression)
+static ft_expression *closed_expression(const ft_parser *parser, ft_expression *expression)
 {
     if (expression) expression->place.end = parser->at[-1].place.end;
     return expression;
 }
 
 /* An argument: an expression, a range, or keyword = expression. */
-static ft_expression *argument(ft_parser *parser)
+static ft_expression *parse_argument(ft_parser *parser)
 {
     ft_expression *made;
     if (parser->at->kind == FT_NAME && parser->at[1].kind == FT_SIGN &&
@@ -33,8 +33,8 @@ static ft_expression *argument(ft_parser *parser)
         if (!made) return NULL;
         made->text = parser->at->text;
         parser->at += 2;
-        made->left = argument(parser);
-        return made->left ? closed(parser, made) : NULL;
+        made->left = parse_argument(parser);
+        return made->left ? closed_expression(parser, made) : NULL;
     }
     ft_expression *first = NULL;
     made = NULL;
@@ -59,7 +59,7 @@ static ft_expression *argument(ft_parser *parser)
         step = fm_ft_sign(parser, ':');
     }
     if (step && !(made->third = fm_ft_expression(parser))) return NULL;
-    return closed(parser, made);
+    return closed_expression(parser, made);
 }
 
 bool fm_ft_arguments(ft_parser *parser, ft_expression **first)
@@ -68,7 +68,7 @@ bool fm_ft_arguments(ft_parser *parser, ft_expression **first)
     if (fm_ft_sign(parser, ')')) return true;
     ft_expression **link = first;
     do {
-        ft_expression *made = argument(parser);
+        ft_expression *made = parse_argument(parser);
         if (!made) return false;
         *link = made;
         link = &made->next;
@@ -77,13 +77,13 @@ bool fm_ft_arguments(ft_parser *parser, ft_expression **first)
 }
 
 /* a, a(i), a(i)%b, a%b(i) */
-static ft_expression *designator(ft_parser *parser)
+static ft_expression *parse_designator(ft_parser *parser)
 {
     ft_expression *made = fm_ft_new_expression(parser, FT_X_NAME);
     if (!made) return NULL;
     ft_place begin = made->place;
     made->text = parser->at++->text;
-    closed(parser, made);
+    closed_expression(parser, made);
     for (;;) {
         ft_expression *outer;
         if (fm_ft_sign(parser, '(')) {
@@ -101,11 +101,11 @@ static ft_expression *designator(ft_parser *parser)
             return fm_ft_puzzled(parser, "more than %d operators in one statement", FT_MOST_OPERATORS), NULL;
         outer->left = made;
         outer->place = begin;
-        made = closed(parser, outer);
+        made = closed_expression(parser, outer);
     }
 }
 
-static ft_expression *parenthesis(ft_parser *parser)
+static ft_expression *parse_parenthesis(ft_parser *parser)
 {
     if (parser->at[1].kind == FT_SIGN && (parser->at[1].sign == '/' || parser->at[1].sign == FT_CONCATENATE))
         return fm_ft_puzzled(parser, "an array constructor is not followed"), NULL;
@@ -123,15 +123,15 @@ static ft_expression *parenthesis(ft_parser *parser)
     bool access = inner->kind == FT_X_NAME || inner->kind == FT_X_INDEX || inner->kind == FT_X_MEMBER;
     if (access) return inner;
     inner->place = begin;
-    return closed(parser, inner);
+    return closed_expression(parser, inner);
 }
 
-static ft_expression *primary(ft_parser *parser)
+static ft_expression *parse_primary(ft_parser *parser)
 {
     const ft_token *at = parser->at;
     ft_expression *made = NULL;
     if (at->kind == FT_NAME) {
-        made = designator(parser);
+        made = parse_designator(parser);
     } else if (at->kind == FT_INTEGER || at->kind == FT_REAL || at->kind == FT_STRING) {
         made = fm_ft_new_expression(parser, at->kind == FT_INTEGER ? FT_X_INTEGER
                                             : at->kind == FT_REAL  ? FT_X_REAL
@@ -145,7 +145,7 @@ static ft_expression *primary(ft_parser *parser)
         made->operator= at->sign;
         parser->at++;
     } else if (fm_ft_at_sign(parser, '(')) {
-        made = parenthesis(parser);
+        made = parse_parenthesis(parser);
     } else if (fm_ft_at_sign(parser, '[')) {
         fm_ft_puzzled(parser, "an array constructor is not followed");
     } else {
@@ -190,31 +190,31 @@ static int level_of(const ft_token *token)
     }
 }
 
-static ft_expression *climb(ft_parser *parser, int level);
+static ft_expression *parse_climb(ft_parser *parser, int level);
 
-static ft_expression *operand(ft_parser *parser, int level)
+static ft_expression *parse_operand(ft_parser *parser, int level)
 {
     if (++parser->operators > FT_MOST_OPERATORS)
         return fm_ft_puzzled(parser, "more than %d operators in one statement", FT_MOST_OPERATORS), NULL;
     bool sum = (fm_ft_at_sign(parser, '-') || fm_ft_at_sign(parser, '+')) && level <= SUM_LEVEL;
     bool negation = fm_ft_at_sign(parser, FT_NOT) && level <= NOT_LEVEL;
-    if (!sum && !negation) return primary(parser);
+    if (!sum && !negation) return parse_primary(parser);
     ft_expression *made = fm_ft_new_expression(parser, FT_X_UNARY);
     if (!made) return NULL;
     made->operator= parser->at->sign;
     parser->at++;
-    made->left = climb(parser, sum ? PRODUCT_LEVEL : NOT_LEVEL + 1);
-    return made->left ? closed(parser, made) : NULL;
+    made->left = parse_climb(parser, sum ? PRODUCT_LEVEL : NOT_LEVEL + 1);
+    return made->left ? closed_expression(parser, made) : NULL;
 }
 
 /* Operators that bind at least as tightly as level. */
-static ft_expression *climb(ft_parser *parser, int level)
+static ft_expression *parse_climb(ft_parser *parser, int level)
 {
     if (++parser->parentheses > FT_MOST_PARENTHESES) {
         fm_ft_puzzled(parser, "more than %d levels of parentheses", FT_MOST_PARENTHESES);
         return NULL;
     }
-    ft_expression *left = operand(parser, level);
+    ft_expression *left = parse_operand(parser, level);
     for (int found; left && (found = level_of(parser->at)) >= level;) {
         ft_expression *made = fm_ft_new_expression(parser, FT_X_BINARY);
         if (!made) return NULL;
@@ -222,8 +222,8 @@ static ft_expression *climb(ft_parser *parser, int level)
         made->place = left->place;
         made->left = left;
         parser->at++;
-        made->right = climb(parser, found == POWER_LEVEL ? POWER_LEVEL : found + 1);
-        left = made->right ? closed(parser, made) : NULL;
+        made->right = parse_climb(parser, found == POWER_LEVEL ? POWER_LEVEL : found + 1);
+        left = made->right ? closed_expression(parser, made) : NULL;
     }
     parser->parentheses--;
     return left;
@@ -231,5 +231,5 @@ static ft_expression *climb(ft_parser *parser, int level)
 
 ft_expression *fm_ft_expression(ft_parser *parser)
 {
-    return climb(parser, LOOSEST);
+    return parse_climb(parser, LOOSEST);
 }

@@ -104,7 +104,7 @@ bool fm_ft_factor(ft_walker *walker, const fm_form *form, const fm_atom *atom, i
 
 /* ---- what the user states ---- */
 
-static const fm_assumption *assumed(ft_walker *walker, fm_assumption_kind kind, uint32_t line,
+static const fm_assumption *assumption_used(ft_walker *walker, fm_assumption_kind kind, uint32_t line,
                                     const char *name)
 {
     const fm_assumption *found = fm_assumptions_find(&walker->front, kind, line, name);
@@ -117,12 +117,12 @@ static const fm_assumption *assumed(ft_walker *walker, fm_assumption_kind kind, 
 
 bool fm_ft_assumed_identity(ft_walker *walker, const char *name)
 {
-    return assumed(walker, FM_ASSUME_IDENTITY, 0, name) != NULL;
+    return assumption_used(walker, FM_ASSUME_IDENTITY, 0, name) != NULL;
 }
 
 bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, fm_outcome *outcome)
 {
-    const fm_assumption *found = assumed(walker, FM_ASSUME_IF, line, NULL);
+    const fm_assumption *found = assumption_used(walker, FM_ASSUME_IF, line, NULL);
     if (found) *outcome = found->outcome;
     return found != NULL;
 }
@@ -130,7 +130,7 @@ bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, fm_outcome *outcome)
 bool fm_ft_assumed_loop(ft_walker *walker, uint32_t line, const fm_form **times)
 {
     fm_front *f = &walker->front;
-    const fm_assumption *found = assumed(walker, FM_ASSUME_LOOP, line, NULL);
+    const fm_assumption *found = assumption_used(walker, FM_ASSUME_LOOP, line, NULL);
     if (!found) return false;
     const char *name = found->amounts[0].name;
     if (!name) {

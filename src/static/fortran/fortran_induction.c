@@ -11,29 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool names(ft_walker *walker, const ft_expression *expression, const ft_object *object)
+static bool names_object(ft_walker *walker, const ft_expression *expression, const ft_object *object)
 {
     return expression->kind == FT_X_NAME && strcmp(expression->text, object->symbol->name) == 0 &&
            fm_ft_object_of_name(walker, expression->text, &expression->place) == object;
 }
 
 /* The e of v = v + e, v = e + v, v = v - e; NULL: another statement. */
-static const ft_expression *increment(ft_walker *walker, const ft_statement *s, const ft_object *object,
+static const ft_expression *increment_of(ft_walker *walker, const ft_statement *s, const ft_object *object,
                                       int64_t *sign)
 {
-    if (s->kind != FT_S_ASSIGN || !names(walker, s->left, object) || s->right->kind != FT_X_BINARY)
+    if (s->kind != FT_S_ASSIGN || !names_object(walker, s->left, object) || s->right->kind != FT_X_BINARY)
         return NULL;
     const ft_expression *sum = s->right;
     *sign = sum->operator== '-' ? -1 : 1;
     if (sum->operator!= '+' && sum->operator!= '-') return NULL;
-    if (names(walker, sum->left, object)) return sum->right;
-    return sum->operator== '+' && names(walker, sum->right, object) ? sum->left : NULL;
+    if (names_object(walker, sum->left, object)) return sum->right;
+    return sum->operator== '+' && names_object(walker, sum->right, object) ? sum->left : NULL;
 }
 
 static bool jumps_in(const ft_statement *s);
 
 /* May what is behind this statement be left out? */
-static bool jumps(const ft_statement *s)
+static bool statement_jumps(const ft_statement *s)
 {
     if (s->kind == FT_S_CYCLE || s->kind == FT_S_EXIT || s->kind == FT_S_RETURN || s->kind == FT_S_STOP)
         return true;
@@ -44,12 +44,12 @@ static bool jumps(const ft_statement *s)
 
 static bool jumps_in(const ft_statement *s)
 {
-    while (s && !jumps(s)) s = s->next;
+    while (s && !statement_jumps(s)) s = s->next;
     return s;
 }
 
 /* Does this one statement assign it? */
-static bool assigns(ft_walker *walker, const ft_statement *s, const ft_object *object, bool *found)
+static bool statement_assigns(ft_walker *walker, const ft_statement *s, const ft_object *object, bool *found)
 {
     ft_statement alone = *s;
     ft_assigned assigned = {0};
@@ -62,7 +62,7 @@ static bool assigns(ft_walker *walker, const ft_statement *s, const ft_object *o
 }
 
 /* How often a loop with these bounds runs; NULL: not known here. */
-static const fm_form *trips(ft_walker *walker, const fm_form *first, const fm_form *last, int64_t step)
+static const fm_form *trip_count(ft_walker *walker, const fm_form *first, const fm_form *last, int64_t step)
 {
     fm_front *f = &walker->front;
     const fm_form *length = step > 0 ? fm_form_plus(f, last, first, -1) : fm_form_plus(f, first, last, -1);
@@ -84,14 +84,14 @@ static bool sum_of_loop(ft_walker *walker, const ft_statement *s, const ft_objec
     int64_t step = 1;
     const fm_form *given = NULL;
     *sum = NULL;
-    if (names(walker, s->left, object) || jumps_in(s->body)) return true;
+    if (names_object(walker, s->left, object) || jumps_in(s->body)) return true;
     if (!fm_ft_quiet_integer(walker, s->first, &first) || !fm_ft_quiet_integer(walker, s->last, &last) ||
         (s->step && !fm_ft_quiet_integer(walker, s->step, &given)) ||
         !sum_of(walker, s->body, NULL, false, object, &inside))
         return false;
     if (!first || !last || !inside || (s->step && (!given || !fm_form_fold(given, &step) || step == 0)))
         return true;
-    times = trips(walker, first, last, step);
+    times = trip_count(walker, first, last, step);
     if (!times) return false;
     if (!fm_form_varies(times) && !fm_form_varies(inside)) *sum = fm_ft_times(walker, inside, times);
     return walker->context->status == FM_OK;
@@ -110,9 +110,9 @@ static bool sum_of(ft_walker *walker, const ft_statement *s, const ft_statement 
         int64_t sign = 1;
         const fm_form *one = NULL;
         bool assigned;
-        const ft_expression *by = increment(walker, s, object, &sign);
-        if (!assigns(walker, s, object, &assigned)) return false;
-        jumped |= s != exit && jumps(s);
+        const ft_expression *by = increment_of(walker, s, object, &sign);
+        if (!statement_assigns(walker, s, object, &assigned)) return false;
+        jumped |= s != exit && statement_jumps(s);
         if (!assigned) continue;
         if (jumped) return true;
         if (by) {
@@ -127,11 +127,11 @@ static bool sum_of(ft_walker *walker, const ft_statement *s, const ft_statement 
     return all != NULL;
 }
 
-static bool candidate(ft_walker *walker, const ft_statement *body, const ft_object *object)
+static bool induction_candidate(ft_walker *walker, const ft_statement *body, const ft_object *object)
 {
     int64_t sign;
     for (const ft_statement *s = body; s; s = s->next)
-        if (increment(walker, s, object, &sign) || (s->kind == FT_S_DO && candidate(walker, s->body, object)))
+        if (increment_of(walker, s, object, &sign) || (s->kind == FT_S_DO && induction_candidate(walker, s->body, object)))
             return true;
     return false;
 }
@@ -145,7 +145,7 @@ bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_stat
         bool known = object == counter || object->layout.base != FT_INTEGER_TYPE || object->loop ||
                      object->memory || object->alias || object->member;
         for (size_t k = 0; k < found->count; k++) known |= found->list[k].object == object;
-        if (known || !candidate(walker, loop->body, object)) continue;
+        if (known || !induction_candidate(walker, loop->body, object)) continue;
         const fm_form *now = fm_ft_known(walker, object);
         if (walker->context->status != FM_OK) return false;
         if (!now) continue;
@@ -205,7 +205,7 @@ bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const fm_form *f
 {
     fm_front *f = &walker->front;
     if (!all->count) return true;
-    const fm_form *times = trips(walker, first, last, step);
+    const fm_form *times = trip_count(walker, first, last, step);
     for (size_t i = 0; i < all->count && times; i++) {
         const struct ft_induction *one = &all->list[i];
         int64_t number;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const fm_form *refuse(ft_walker *walker, const ft_expression *expression, const char *why)
+static const fm_form *refuse_integer(ft_walker *walker, const ft_expression *expression, const char *why)
 {
     const char *text = fm_ft_text(walker->context, &expression->place);
     fm_ft_refuse(walker->context, &expression->place, "'%.150s' is not affine: %s", text ? text : "", why);
@@ -17,7 +17,7 @@ static const fm_form *refuse(ft_walker *walker, const ft_expression *expression,
 }
 
 /* 12, 12_8 */
-static const fm_form *literal(ft_walker *walker, const ft_expression *expression)
+static const fm_form *integer_of_literal(ft_walker *walker, const ft_expression *expression)
 {
     int64_t number = 0;
     for (const char *c = expression->text; *c >= '0' && *c <= '9'; c++)
@@ -72,11 +72,11 @@ static int named_kind(const ft_walker *walker, const ft_unit *unit, const char *
 
 static const fm_form *of_object(ft_walker *walker, const ft_expression *expression, ft_object *object)
 {
-    if (object->is_array) return refuse(walker, expression, "it is a whole array");
+    if (object->is_array) return refuse_integer(walker, expression, "it is a whole array");
     if (object->layout.base != FT_INTEGER_TYPE && object->layout.base != FT_LOGICAL_TYPE)
-        return refuse(walker, expression, "it is not a whole number");
+        return refuse_integer(walker, expression, "it is not a whole number");
     const fm_form *value = fm_ft_known(walker, object);
-    return value ? value : refuse(walker, expression, object->why ? object->why : "its value is not known");
+    return value ? value : refuse_integer(walker, expression, object->why ? object->why : "its value is not known");
 }
 
 static const fm_form *name_value(ft_walker *walker, const ft_expression *expression)
@@ -101,19 +101,19 @@ static const fm_form *name_value(ft_walker *walker, const ft_expression *express
 
 /* ---- operators ---- */
 
-static const fm_form *power(ft_walker *walker, const ft_expression *expression, const fm_form *left,
+static const fm_form *integer_of_power(ft_walker *walker, const ft_expression *expression, const fm_form *left,
                             const fm_form *right)
 {
     int64_t exponent;
     if (!left || !right) return NULL;
     if (!fm_form_fold(right, &exponent) || exponent < 0 || exponent > 62)
-        return refuse(walker, expression, "a power whose exponent is not a small number");
+        return refuse_integer(walker, expression, "a power whose exponent is not a small number");
     const fm_form *product = fm_form_number(&walker->front, 1);
     for (int64_t i = 0; i < exponent; i++) product = fm_ft_times(walker, product, left);
     return product;
 }
 
-static const fm_form *binary(ft_walker *walker, const ft_expression *expression)
+static const fm_form *integer_of_binary(ft_walker *walker, const ft_expression *expression)
 {
     fm_front *f = &walker->front;
     const fm_form *left = fm_ft_integer(walker, expression->left);
@@ -130,15 +130,15 @@ static const fm_form *binary(ft_walker *walker, const ft_expression *expression)
     case '/':
         return fm_ft_divide(walker, FM_ATOM_QUOTIENT, left, right);
     case FT_POWER:
-        return power(walker, expression, left, right);
+        return integer_of_power(walker, expression, left, right);
     default:
-        return refuse(walker, expression, "it is no sum, product or quotient");
+        return refuse_integer(walker, expression, "it is no sum, product or quotient");
     }
 }
 
 /* ---- functions ---- */
 
-static const fm_form *extreme(ft_walker *walker, const ft_expression *call, bool most)
+static const fm_form *integer_of_extreme(ft_walker *walker, const ft_expression *call, bool most)
 {
     const fm_form *found = NULL;
     for (const ft_expression *a = call->arguments; a; a = a->next) {
@@ -153,21 +153,21 @@ static const fm_form *extreme(ft_walker *walker, const ft_expression *call, bool
 }
 
 /* size(a), size(a, 1), lbound, ubound */
-static const fm_form *inquiry(ft_walker *walker, const ft_expression *call)
+static const fm_form *integer_of_inquiry(ft_walker *walker, const ft_expression *call)
 {
     fm_front *f = &walker->front;
     const ft_expression *second = call->arguments->next;
     ft_reference reference;
     if (second && second->kind == FT_X_KEYWORD) second = second->left;
     if (!fm_ft_is_variable(walker, call->arguments) || !fm_ft_resolve(walker, call->arguments, &reference)) {
-        if (walker->context->status == FM_OK) refuse(walker, call, "its argument is no array");
+        if (walker->context->status == FM_OK) refuse_integer(walker, call, "its argument is no array");
         return NULL;
     }
     int64_t dimension = 0;
     if (second && !fm_ft_constant(walker, second, "a dimension", &dimension)) return NULL;
     if (!reference.rank || dimension < 0 || dimension > (int64_t)reference.rank ||
         (!second && call->left->text[0] != 's'))
-        return refuse(walker, call, "it asks for a dimension that is not there");
+        return refuse_integer(walker, call, "it asks for a dimension that is not there");
     bool whole = call->arguments->kind == FT_X_NAME || call->arguments->kind == FT_X_MEMBER;
     const ft_object *object = reference.object;
     if (call->left->text[0] == 'l') return whole ? object->lows[dimension - 1] : fm_form_number(f, 1);
@@ -175,7 +175,7 @@ static const fm_form *inquiry(ft_walker *walker, const ft_expression *call)
     for (unsigned i = 0; i < reference.rank; i++) {
         if (second && (int64_t)i + 1 != dimension) continue;
         const fm_form *extent = reference.sections[i].extent;
-        if (!extent) return refuse(walker, call, "the last extent of an array of assumed size is not known");
+        if (!extent) return refuse_integer(walker, call, "the last extent of an array of assumed size is not known");
         found = found ? fm_ft_times(walker, found, extent) : extent;
     }
     if (call->left->text[0] == 'u' && whole)
@@ -196,7 +196,7 @@ static const fm_form *kind_function(ft_walker *walker, const ft_expression *call
             return fm_form_number(&walker->front, twice ? 8 : 4);
         }
         if (argument->kind == FT_X_INTEGER) return fm_form_number(&walker->front, 4);
-        if (argument->kind != FT_X_NAME) return refuse(walker, call, "the kind of an expression");
+        if (argument->kind != FT_X_NAME) return refuse_integer(walker, call, "the kind of an expression");
         ft_object *object = fm_ft_object_of_name(walker, argument->text, &argument->place);
         if (!object) return NULL;
         layout = object->layout;
@@ -209,21 +209,21 @@ static const fm_form *kind_function(ft_walker *walker, const ft_expression *call
     return fm_form_number(&walker->front, digits <= 6 ? 4 : digits <= 15 ? 8 : 16);
 }
 
-static const fm_form *function(ft_walker *walker, const ft_expression *call)
+static const fm_form *integer_of_function(ft_walker *walker, const ft_expression *call)
 {
     fm_front *f = &walker->front;
     const char *name = call->left->text;
     const ft_expression *first = call->arguments, *second = first ? first->next : NULL;
-    if (!first) return refuse(walker, call, "a call");
-    if (strcmp(name, "min") == 0 || strcmp(name, "min0") == 0) return extreme(walker, call, false);
-    if (strcmp(name, "max") == 0 || strcmp(name, "max0") == 0) return extreme(walker, call, true);
+    if (!first) return refuse_integer(walker, call, "a call");
+    if (strcmp(name, "min") == 0 || strcmp(name, "min0") == 0) return integer_of_extreme(walker, call, false);
+    if (strcmp(name, "max") == 0 || strcmp(name, "max0") == 0) return integer_of_extreme(walker, call, true);
     if (strcmp(name, "size") == 0 || strcmp(name, "ubound") == 0 || strcmp(name, "lbound") == 0)
-        return inquiry(walker, call);
+        return integer_of_inquiry(walker, call);
     if (strcmp(name, "kind") == 0 || strncmp(name, "selected_", 9) == 0) return kind_function(walker, call);
     bool one = strcmp(name, "abs") == 0 || strcmp(name, "iabs") == 0 || strcmp(name, "int") == 0;
     bool two = strcmp(name, "mod") == 0 || strcmp(name, "modulo") == 0 || strcmp(name, "dim") == 0;
-    if (!one && !two) return refuse(walker, call, "a call of a function");
-    if (two && (!second || second->next)) return refuse(walker, call, "it has not two arguments");
+    if (!one && !two) return refuse_integer(walker, call, "a call of a function");
+    if (two && (!second || second->next)) return refuse_integer(walker, call, "it has not two arguments");
     const fm_form *left = fm_ft_integer(walker, first);
     if (!left) return NULL;
     if (one && name[0] == 'i' && name[1] == 'n') return left;
@@ -243,35 +243,35 @@ const fm_form *fm_ft_integer(ft_walker *walker, const ft_expression *expression)
     walker->place = expression->place;
     switch (expression->kind) {
     case FT_X_INTEGER:
-        return literal(walker, expression);
+        return integer_of_literal(walker, expression);
     case FT_X_NAME:
         return name_value(walker, expression);
     case FT_X_UNARY: {
         if (expression->operator!= '+' && expression->operator!= '-')
-            return refuse(walker, expression, "it is a truth value");
+            return refuse_integer(walker, expression, "it is a truth value");
         const fm_form *inner = fm_ft_integer(walker, expression->left);
         return fm_form_plus(f, fm_form_number(f, 0), inner, expression->operator== '-' ? -1 : 1);
     }
     case FT_X_BINARY:
-        return binary(walker, expression);
+        return integer_of_binary(walker, expression);
     case FT_X_INDEX:
         if (expression->left->kind == FT_X_NAME && expression->arguments && !expression->arguments->next &&
             fm_ft_assumed_identity(walker, expression->left->text))
             return fm_ft_integer(walker, expression->arguments);
         if (expression->left->kind != FT_X_NAME || fm_ft_is_variable(walker, expression))
-            return refuse(walker, expression, "its value comes out of an array");
-        return function(walker, expression);
+            return refuse_integer(walker, expression, "its value comes out of an array");
+        return integer_of_function(walker, expression);
     case FT_X_MEMBER: {
         ft_reference reference;
         if (!fm_ft_resolve(walker, expression, &reference)) return NULL;
         if (reference.memory || reference.rank)
-            return refuse(walker, expression, "its value comes out of an array");
+            return refuse_integer(walker, expression, "its value comes out of an array");
         return of_object(walker, expression, reference.object);
     }
     case FT_X_REAL:
-        return refuse(walker, expression, "it is not a whole number");
+        return refuse_integer(walker, expression, "it is not a whole number");
     default:
-        return refuse(walker, expression, "it is not a whole number");
+        return refuse_integer(walker, expression, "it is not a whole number");
     }
 }
 

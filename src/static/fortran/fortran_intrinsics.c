@@ -135,7 +135,7 @@ static const intrinsic table[] = {
     {"matmul", MATMUL, FT_NO_TYPE},
 };
 
-static const intrinsic *find(const char *name)
+static const intrinsic *find_intrinsic(const char *name)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].name, name) == 0) return &table[i];
@@ -144,11 +144,11 @@ static const intrinsic *find(const char *name)
 
 bool fm_ft_is_elemental(const char *name)
 {
-    const intrinsic *known = find(name);
+    const intrinsic *known = find_intrinsic(name);
     return known && known->kind < INQUIRY;
 }
 
-static void count(ft_walker *walker, const intrinsic *known, ft_base base, unsigned arguments)
+static void count_intrinsic(ft_walker *walker, const intrinsic *known, ft_base base, unsigned arguments)
 {
     fm_region_operations *operations = &walker->operations;
     bool whole = base == FT_INTEGER_TYPE;
@@ -177,7 +177,7 @@ static void count(ft_walker *walker, const intrinsic *known, ft_base base, unsig
 }
 
 /* The element at the other place. */
-static bool transposed(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
+static bool transposed_data(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
                        ft_base *base)
 {
     if (!positions || positions->rank != 2)
@@ -187,7 +187,7 @@ static bool transposed(ft_walker *walker, const ft_expression *call, const ft_po
     return fm_ft_data(walker, call->arguments, &other, base);
 }
 
-static bool elemental(ft_walker *walker, const intrinsic *known, const ft_expression *call,
+static bool elemental_data(ft_walker *walker, const intrinsic *known, const ft_expression *call,
                       const ft_positions *positions, ft_base *base)
 {
     unsigned arguments = 0;
@@ -208,7 +208,7 @@ static bool elemental(ft_walker *walker, const intrinsic *known, const ft_expres
     if (!arguments)
         return fm_ft_fail(walker->context, FM_E_FORMAT, &call->place, "'%.60s' without an argument",
                           known->name);
-    count(walker, known, first, arguments);
+    count_intrinsic(walker, known, first, arguments);
     *base = known->result == FT_NO_TYPE ? first : known->result;
     if (strcmp(known->name, "abs") == 0 && first == FT_COMPLEX_TYPE) *base = FT_REAL_TYPE;
     return true;
@@ -218,7 +218,7 @@ bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_posi
                      ft_base *base, bool *known)
 {
     const char *name = call->left->text;
-    const intrinsic *found = find(name);
+    const intrinsic *found = find_intrinsic(name);
     *known = found != NULL;
     if (!found) return true;
     if (!call->arguments)
@@ -235,11 +235,11 @@ bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_posi
                 name);
         return fm_ft_reduction(walker, call, base);
     case TRANSPOSE:
-        return transposed(walker, call, positions, base);
+        return transposed_data(walker, call, positions, base);
     case MATMUL:
         return fm_ft_refuse(walker->context, &call->place,
                             "matmul is followed only where it is the whole right side");
     default:
-        return elemental(walker, found, call, positions, base);
+        return elemental_data(walker, found, call, positions, base);
     }
 }

@@ -25,7 +25,7 @@ static bool is_digit(char character)
     return character >= '0' && character <= '9';
 }
 
-static char peek(const scanner *s, size_t ahead)
+static char scan_peek(const scanner *s, size_t ahead)
 {
     return (size_t)(s->end - s->at) > ahead ? s->at[ahead].character : 0;
 }
@@ -39,11 +39,11 @@ static size_t dot_word(const scanner *s, int *sign)
     } words[] = {{"eq", FT_EQ},     {"ne", FT_NE},     {"lt", FT_LT},      {"le", FT_LE},   {"gt", FT_GT},
                  {"ge", FT_GE},     {"and", FT_AND},   {"or", FT_OR},      {"not", FT_NOT}, {"eqv", FT_EQV},
                  {"true", FT_TRUE}, {"neqv", FT_NEQV}, {"false", FT_FALSE}};
-    if (peek(s, 0) != '.') return 0;
+    if (scan_peek(s, 0) != '.') return 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t length = strlen(words[i].word), j = 0;
-        while (j < length && tolower((unsigned char)peek(s, j + 1)) == words[i].word[j]) j++;
-        if (j == length && peek(s, length + 1) == '.') {
+        while (j < length && tolower((unsigned char)scan_peek(s, j + 1)) == words[i].word[j]) j++;
+        if (j == length && scan_peek(s, length + 1) == '.') {
             *sign = words[i].sign;
             return length + 2;
         }
@@ -56,29 +56,29 @@ static size_t number_length(const scanner *s, bool *real)
     size_t n = 0;
     int ignored;
     *real = false;
-    while (is_digit(peek(s, n))) n++;
+    while (is_digit(scan_peek(s, n))) n++;
     scanner dot = *s;
     dot.at += n;
-    if (peek(s, n) == '.' && !dot_word(&dot, &ignored)) {
+    if (scan_peek(s, n) == '.' && !dot_word(&dot, &ignored)) {
         *real = true;
         n++;
-        while (is_digit(peek(s, n))) n++;
+        while (is_digit(scan_peek(s, n))) n++;
     }
-    char exponent = (char)tolower((unsigned char)peek(s, n));
+    char exponent = (char)tolower((unsigned char)scan_peek(s, n));
     /* In fixed form blanks are gone: `real*8 d0` must not become a number. */
     bool glued = n > 0 && (size_t)(s->end - s->at) > n &&
                  (s->at[n].origin == s->at[n - 1].origin + 1 || s->at[n].line != s->at[n - 1].line);
     if ((exponent == 'e' || exponent == 'd' || exponent == 'q') && glued) {
-        size_t digits = n + 1 + (peek(s, n + 1) == '+' || peek(s, n + 1) == '-');
-        if (is_digit(peek(s, digits))) {
+        size_t digits = n + 1 + (scan_peek(s, n + 1) == '+' || scan_peek(s, n + 1) == '-');
+        if (is_digit(scan_peek(s, digits))) {
             *real = true;
             n = digits;
-            while (is_digit(peek(s, n))) n++;
+            while (is_digit(scan_peek(s, n))) n++;
         }
     }
-    if (peek(s, n) == '_' && (is_letter(peek(s, n + 1)) || is_digit(peek(s, n + 1)))) {
+    if (scan_peek(s, n) == '_' && (is_letter(scan_peek(s, n + 1)) || is_digit(scan_peek(s, n + 1)))) {
         n++;
-        while (is_letter(peek(s, n)) || is_digit(peek(s, n))) n++;
+        while (is_letter(scan_peek(s, n)) || is_digit(scan_peek(s, n))) n++;
     }
     return n;
 }
@@ -86,11 +86,11 @@ static size_t number_length(const scanner *s, bool *real)
 /* A text in quotes; 0: it has no end. */
 static size_t string_length(const scanner *s)
 {
-    char quote = peek(s, 0);
+    char quote = scan_peek(s, 0);
     size_t room = (size_t)(s->end - s->at);
     for (size_t n = 1; n < room; n++) {
         if (s->at[n].character != quote) continue;
-        if (peek(s, n + 1) != quote) return n + 1;
+        if (scan_peek(s, n + 1) != quote) return n + 1;
         n++;
     }
     return 0;
@@ -104,26 +104,26 @@ static size_t sign_length(const scanner *s, int *sign)
     } pairs[] = {{"**", FT_POWER}, {"//", FT_CONCATENATE}, {"==", FT_EQ},    {"/=", FT_NE},
                  {"<=", FT_LE},    {">=", FT_GE},          {"=>", FT_ARROW}, {"::", FT_COLONS}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (peek(s, 0) == pairs[i].text[0] && peek(s, 1) == pairs[i].text[1]) {
+        if (scan_peek(s, 0) == pairs[i].text[0] && scan_peek(s, 1) == pairs[i].text[1]) {
             *sign = pairs[i].sign;
             return 2;
         }
-    *sign = peek(s, 0);
+    *sign = scan_peek(s, 0);
     if (*sign == '<') *sign = FT_LT;
     if (*sign == '>') *sign = FT_GT;
-    return strchr("+-*/()[],:%=<>", peek(s, 0)) ? 1 : 0;
+    return strchr("+-*/()[],:%=<>", scan_peek(s, 0)) ? 1 : 0;
 }
 
-static bool scan(scanner *s, ft_token *token)
+static bool scan_token(scanner *s, ft_token *token)
 {
     size_t length = 0;
     bool real;
-    char first = peek(s, 0);
+    char first = scan_peek(s, 0);
     token->kind = FT_BAD;
     if (is_letter(first)) {
         token->kind = FT_NAME;
-        while (is_letter(peek(s, length)) || is_digit(peek(s, length)) || peek(s, length) == '$') length++;
-    } else if (is_digit(first) || (first == '.' && is_digit(peek(s, 1)))) {
+        while (is_letter(scan_peek(s, length)) || is_digit(scan_peek(s, length)) || scan_peek(s, length) == '$') length++;
+    } else if (is_digit(first) || (first == '.' && is_digit(scan_peek(s, 1)))) {
         length = number_length(s, &real);
         token->kind = real ? FT_REAL : FT_INTEGER;
     } else if (first == '\'' || first == '"') {
@@ -173,7 +173,7 @@ bool fm_ft_lex(ft_context *context, uint32_t file, const ft_character *character
             while (s.at < s.end && (s.at->character == ' ' || s.at->character == '\t')) s.at++;
             if (s.at == s.end) break;
             ft_token token = {0};
-            if (!scan(&s, &token)) return false;
+            if (!scan_token(&s, &token)) return false;
             if (pass) line->tokens[words] = token;
         }
         if (pass) break;

@@ -23,7 +23,7 @@ static const ft_statement *exit_of(const ft_statement *loop, bool *first)
 }
 
 /* The last value that the variable has before, or when, the exit is taken. */
-static bool shorten(ft_walker *walker, const ft_statement *exit, bool exit_first, const fm_form *variable,
+static bool shorten_by_exit(ft_walker *walker, const ft_statement *exit, bool exit_first, const fm_form *variable,
                     const fm_form *first, int64_t step, const fm_form **last)
 {
     fm_front *f = &walker->front;
@@ -107,7 +107,7 @@ static bool bounded_loop(ft_walker *walker, const ft_statement *s, ft_object *ob
             return false;
         if (!fm_ft_induce(walker, inductions, variable, first, step, true)) return false;
         fm_ft_set_known(object, variable, NULL);
-        bool shorter = shorten(walker, exit, exit_first, variable, first, step, &last);
+        bool shorter = shorten_by_exit(walker, exit, exit_first, variable, first, step, &last);
         object->value = NULL;
         if (!shorter) return false;
         fm_ft_end_loop(walker);

@@ -209,7 +209,7 @@ fm_front_array *fm_ft_new_memory(ft_walker *walker, const char *name, const fm_f
 }
 
 /* Low and extent of one dimension, as they were at entry. */
-static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_dimension *dimension,
+static bool dimension_bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_dimension *dimension,
                    const ft_place *place)
 {
     fm_front *f = &walker->front;
@@ -290,7 +290,7 @@ bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const 
                             FM_MOST_DIMENSIONS);
     bool assumed = false;
     for (unsigned i = 0; i < rank; i++) {
-        if (!bounds(walker, object, i, &dimensions[i], place)) return false;
+        if (!dimension_bounds(walker, object, i, &dimensions[i], place)) return false;
         assumed |= dimensions[i].kind == FT_ASSUMED_SHAPE;
     }
     if (!make_memory(walker, object, place)) return false;

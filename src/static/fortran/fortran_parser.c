@@ -50,7 +50,7 @@ bool fm_ft_unexpected(ft_parser *parser, const char *expected)
 }
 
 /* Cuts the name at hand behind `length` characters; digits that follow become a word of their own. */
-static bool split(ft_parser *parser, size_t length)
+static bool split_word(ft_parser *parser, size_t length)
 {
     ft_line *line = fm_ft_line(parser);
     ft_token *at = parser->at;
@@ -83,7 +83,7 @@ bool fm_ft_word(ft_parser *parser, const char *word)
     size_t length = strlen(word);
     if (strncmp(at->text, word, length) != 0) return false;
     if (at->text[length]) {
-        if (!line->fixed || !split(parser, length)) return false;
+        if (!line->fixed || !split_word(parser, length)) return false;
         at->text = fm_ft_intern(parser->context, word);
         if (!at->text) return false;
     }

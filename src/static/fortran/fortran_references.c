@@ -20,16 +20,16 @@ bool fm_ft_is_variable(ft_walker *walker, const ft_expression *expression)
 }
 
 /* An allocatable array that nobody has allocated in the region: its extents are parameters. */
-static bool settle(ft_walker *walker, ft_object *object)
+static bool settle_shape(ft_walker *walker, ft_object *object)
 {
     return !object->unknown_shape || fm_ft_set_shape(walker, object, object->symbol->rank,
                                                      object->symbol->dimensions, &object->symbol->place);
 }
 
 /* Everything of an object. */
-static bool whole(ft_walker *walker, ft_object *object, ft_reference *reference)
+static bool reference_whole(ft_walker *walker, ft_object *object, ft_reference *reference)
 {
-    if (!settle(walker, object)) return false;
+    if (!settle_shape(walker, object)) return false;
     reference->object = object;
     reference->layout = object->layout;
     reference->memory = object->memory;
@@ -43,7 +43,7 @@ static bool whole(ft_walker *walker, ft_object *object, ft_reference *reference)
 
 /* One subscript of a dimension: moves the first element, or makes a section of it. `low` is the dimension's.
  */
-static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expression *given,
+static bool reference_subscript(ft_walker *walker, ft_reference *reference, const ft_expression *given,
                       const ft_section *whole_one, const fm_form *low, unsigned *rank)
 {
     fm_front *f = &walker->front;
@@ -97,7 +97,7 @@ static bool subscript(ft_walker *walker, ft_reference *reference, const ft_expre
     return *at != NULL;
 }
 
-static bool indexed(ft_walker *walker, const ft_expression *expression, ft_reference *reference)
+static bool reference_indexed(ft_walker *walker, const ft_expression *expression, ft_reference *reference)
 {
     ft_object *object = reference->object;
     unsigned count = 0, rank = 0;
@@ -112,7 +112,7 @@ static bool indexed(ft_walker *walker, const ft_expression *expression, ft_refer
                           reference->rank, count);
     unsigned i = 0;
     for (const ft_expression *a = expression->arguments; a; a = a->next, i++)
-        if (!subscript(walker, reference, a, &all[i], object->lows[i], &rank)) return false;
+        if (!reference_subscript(walker, reference, a, &all[i], object->lows[i], &rank)) return false;
     reference->rank = rank;
     return true;
 }
@@ -175,8 +175,8 @@ static bool member_of(ft_walker *walker, const ft_expression *expression, const 
     if (!member) return false;
     if (!reference->memory) { /* a scalar: each component is by itself */
         ft_object *inner = fm_ft_member_object(walker, object, member, &expression->place);
-        if (!inner || !whole(walker, inner, reference)) return false;
-        return !index || indexed(walker, index, reference);
+        if (!inner || !reference_whole(walker, inner, reference)) return false;
+        return !index || reference_indexed(walker, index, reference);
     }
     if (!reference->object->layout.bytes || member->allocatable || member->pointer)
         return fm_ft_refuse(context, &expression->place,
@@ -203,13 +203,13 @@ bool fm_ft_resolve(ft_walker *walker, const ft_expression *expression, ft_refere
     const ft_expression *left = expression->left;
     if (expression->kind == FT_X_NAME) {
         ft_object *object = fm_ft_object_of_name(walker, expression->text, &expression->place);
-        done = object && whole(walker, object, reference);
+        done = object && reference_whole(walker, object, reference);
     } else if (expression->kind == FT_X_MEMBER) {
         done = member_of(walker, expression, NULL, reference);
     } else if (expression->kind == FT_X_INDEX && left->kind == FT_X_MEMBER) {
         done = member_of(walker, left, expression, reference);
     } else if (expression->kind == FT_X_INDEX) {
-        done = fm_ft_resolve(walker, left, reference) && indexed(walker, expression, reference);
+        done = fm_ft_resolve(walker, left, reference) && reference_indexed(walker, expression, reference);
     } else {
         done = fm_ft_refuse(walker->context, &expression->place, "this is no variable");
     }

@@ -89,7 +89,7 @@ static void end_nest(ft_walker *walker, const nest *loops)
 /* ---- does it need a temporary array? ---- */
 
 /* May the loops read an element of `right` after they have stored it by `left`? */
-static bool overlaps(ft_walker *walker, const ft_reference *left, const ft_reference *right)
+static bool references_overlap(ft_walker *walker, const ft_reference *left, const ft_reference *right)
 {
     fm_front *f = &walker->front;
     if (left->memory != right->memory) return false;
@@ -125,7 +125,7 @@ static bool check_overlap(ft_walker *walker, const ft_expression *expression, co
     if (variable) {
         ft_reference reference;
         if (!fm_ft_resolve(walker, expression, &reference)) return false;
-        if (!overlaps(walker, left, &reference) && !(moved && reference.memory == left->memory)) return true;
+        if (!references_overlap(walker, left, &reference) && !(moved && reference.memory == left->memory)) return true;
         const char *text = fm_ft_text(walker->context, &expression->place);
         return fm_ft_refuse(walker->context, &expression->place,
                             "'%.150s' may overlap what is assigned: a compiler would make a temporary array",
@@ -151,7 +151,7 @@ static bool touch_at(ft_walker *walker, bool store, const ft_reference *referenc
     return fm_ft_touch(walker, store, &copy, &positions);
 }
 
-static bool product(ft_walker *walker, const ft_statement *statement, const ft_reference *left)
+static bool matrix_product(ft_walker *walker, const ft_statement *statement, const ft_reference *left)
 {
     ft_context *context = walker->context;
     const ft_expression *call = statement->right, *first = call->arguments,
@@ -210,7 +210,7 @@ bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, co
     const ft_expression *right = statement->right;
     if (right->kind == FT_X_INDEX && right->left->kind == FT_X_NAME &&
         strcmp(right->left->text, "matmul") == 0 && !fm_ft_is_variable(walker, right))
-        return product(walker, statement, left);
+        return matrix_product(walker, statement, left);
     ft_shape shape = {left->rank, {0}}, other;
     const fm_form *first[FT_MOST_RANK] = {0};
     if (!check_overlap(walker, right, left, false) || !fm_ft_shape_of(walker, right, &other)) return false;

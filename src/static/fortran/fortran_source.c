@@ -42,7 +42,7 @@ static ft_place place_of(const reader *r, const physical *line)
     return (ft_place){r->file, line->number, 1, line->begin, line->end};
 }
 
-static bool put(reader *r, const physical *line, const char *at)
+static bool put_character(reader *r, const physical *line, const char *at)
 {
     if (r->count == FT_MOST_STATEMENT) {
         ft_place place = place_of(r, line);
@@ -71,7 +71,7 @@ static ft_line *add_line(reader *r)
 }
 
 /* The statement is whole. */
-static bool finish(reader *r, bool fixed)
+static bool finish_statement(reader *r, bool fixed)
 {
     size_t from = 0;
     uint32_t label = r->label;
@@ -121,11 +121,11 @@ static ft_marker marker_of(const char *at, const char *end)
 }
 
 /* at: behind the sign of the comment. */
-static bool comment(reader *r, const physical *line, const char *at, bool fixed)
+static bool is_comment(reader *r, const physical *line, const char *at, bool fixed)
 {
     ft_marker marker = marker_of(at, line->end);
     if (marker == FT_NO_MARKER) return true;
-    if (fixed && r->pending && !finish(r, true)) return false;
+    if (fixed && r->pending && !finish_statement(r, true)) return false;
     ft_line *made = add_line(r);
     if (!made) return false;
     made->marker = marker;
@@ -199,7 +199,7 @@ static bool is_include(const physical *line, char *path, size_t size)
     return true;
 }
 
-static bool exists(const char *path)
+static bool file_exists(const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (file) fclose(file);
@@ -207,7 +207,7 @@ static bool exists(const char *path)
 }
 
 /* Beside the file that includes it, then in the folders of -I. */
-static bool include(reader *r, const physical *line, const char *name)
+static bool include_file(reader *r, const physical *line, const char *name)
 {
     ft_place place = place_of(r, line);
     const char *includer = r->context->name_of[r->file], *slash = strrchr(includer, '/');
@@ -215,12 +215,12 @@ static bool include(reader *r, const physical *line, const char *name)
                            ? name
                            : fm_ft_print(r->context, "%.*s/%s", (int)(slash - includer), includer, name);
     const char *const *flags = r->context->options ? r->context->options->flags : NULL;
-    for (; path && !exists(path) && flags && *flags; flags++) {
+    for (; path && !file_exists(path) && flags && *flags; flags++) {
         if (strncmp(*flags, "-I", 2) != 0) continue;
         const char *folder = *flags + 2;
         if (!*folder && flags[1]) folder = *++flags;
         const char *other = fm_ft_print(r->context, "%s/%s", folder, name);
-        if (other && exists(other)) path = other;
+        if (other && file_exists(other)) path = other;
     }
     if (!path) return false;
     if (r->depth == MOST_INCLUDES)
@@ -243,11 +243,11 @@ static bool free_line(reader *r, const physical *line)
     const char *at = line->begin, *end = line->end;
     while (at < end && (*at == ' ' || *at == '\t')) at++;
     if (at == end) return true;
-    if (*at == '!' && !r->quote) return comment(r, line, at + 1, false);
+    if (*at == '!' && !r->quote) return is_comment(r, line, at + 1, false);
     if (r->continued) {
         if (*at == '&')
             at++;
-        else if (!put(r, line, at)) /* words do not go on without & */
+        else if (!put_character(r, line, at)) /* words do not go on without & */
             return false;
         else
             r->characters[r->count - 1].character = ' ';
@@ -272,14 +272,14 @@ static bool free_line(reader *r, const physical *line)
                 return true;
             }
         } else if (*at == ';') {
-            if (!finish(r, false)) return false;
+            if (!finish_statement(r, false)) return false;
             continue;
         } else if (*at == '\'' || *at == '"') {
             r->quote = *at;
         }
-        if (!put(r, line, at)) return false;
+        if (!put_character(r, line, at)) return false;
     }
-    return finish(r, false);
+    return finish_statement(r, false);
 }
 
 /* ---- fixed form ---- */
@@ -320,10 +320,10 @@ static bool fixed_head(reader *r, const physical *line, const char **at, bool *c
 static bool fixed_line(reader *r, const physical *line)
 {
     const char *at = line->begin, *end = line->end;
-    if (at < end && strchr("cC*!", *at)) return comment(r, line, at + 1, true);
+    if (at < end && strchr("cC*!", *at)) return is_comment(r, line, at + 1, true);
     while (at < end && (*at == ' ' || *at == '\t')) at++;
     if (at == end) return true;
-    if (*at == '!' && at - line->begin != 5) return comment(r, line, at + 1, true);
+    if (*at == '!' && at - line->begin != 5) return is_comment(r, line, at + 1, true);
     bool continuation;
     uint32_t label;
     if (!fixed_head(r, line, &at, &continuation, &label)) return false;
@@ -332,7 +332,7 @@ static bool fixed_line(reader *r, const physical *line)
         return fm_ft_fail(r->context, FM_E_FORMAT, &place,
                           "a line of continuation, but no statement before it");
     if (!continuation) {
-        if (r->pending && !finish(r, true)) return false;
+        if (r->pending && !finish_statement(r, true)) return false;
         r->label = label;
     }
     r->pending = true;
@@ -344,7 +344,7 @@ static bool fixed_line(reader *r, const physical *line)
         } else if (*at == '!') {
             break;
         } else if (*at == ';') {
-            if (!finish(r, true)) return false;
+            if (!finish_statement(r, true)) return false;
             r->pending = true;
             continue;
         } else if (*at == ' ' || *at == '\t') {
@@ -352,7 +352,7 @@ static bool fixed_line(reader *r, const physical *line)
         } else if (*at == '\'' || *at == '"') {
             r->quote = *at;
         }
-        if (!put(r, line, at)) return false;
+        if (!put_character(r, line, at)) return false;
     }
     return true;
 }
@@ -375,14 +375,14 @@ static bool read_lines(reader *r, const char *begin, const char *end)
             done = line_marker(r, &line, &next);
             if (next) number = next - 1;
         } else if (!r->continued && !r->quote && is_include(&line, name, sizeof name)) {
-            done = (!r->pending || finish(r, true)) && include(r, &line, name);
+            done = (!r->pending || finish_statement(r, true)) && include_file(r, &line, name);
         } else {
             done = fixed ? fixed_line(r, &line) : free_line(r, &line);
         }
         if (!done) return false;
     }
     /* A statement whose continuation never came is finished as it is: what is missing will show. */
-    return r->count == 0 || finish(r, fixed);
+    return r->count == 0 || finish_statement(r, fixed);
 }
 
 static bool read_file(reader *r, const char *path, const ft_place *from)

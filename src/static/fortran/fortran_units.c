@@ -33,7 +33,7 @@ static bool at_unit_end(ft_parser *parser)
     return end;
 }
 
-static bool dummies(ft_parser *parser, ft_unit *unit)
+static bool parse_dummies(ft_parser *parser, ft_unit *unit)
 {
     if (!fm_ft_sign(parser, '(')) return true;
     size_t count = 0;
@@ -56,7 +56,7 @@ static bool dummies(ft_parser *parser, ft_unit *unit)
 }
 
 /* The statement that opens a unit; false: it is none. It stays at hand. */
-static bool header(ft_parser *parser, ft_unit *unit)
+static bool parse_header(ft_parser *parser, ft_unit *unit)
 {
     static const char *const prefixes[] = {"pure", "elemental", "impure", "recursive", "non_recursive"};
     ft_type type;
@@ -99,7 +99,7 @@ static bool header(ft_parser *parser, ft_unit *unit)
     unit->name = unit->result = fm_ft_name(parser);
     if (!unit->name) return false;
     if (unit->kind != FT_SUBROUTINE && unit->kind != FT_FUNCTION) return fm_ft_at_end(parser);
-    dummies(parser, unit);
+    parse_dummies(parser, unit);
     if (fm_ft_word(parser, "result") && fm_ft_sign(parser, '(')) unit->result = fm_ft_name(parser);
     if (parser->why && !unit->why) {
         unit->why = parser->why;
@@ -171,7 +171,7 @@ static bool parse_units(ft_parser *parser, ft_unit *host, ft_unit **first, unsig
                               "more than %d procedures and modules", FT_MOST_UNITS);
         ft_unit *unit = fm_ft_allocate(context, 1, sizeof *unit);
         if (!unit) return false;
-        if (header(parser, unit)) {
+        if (parse_header(parser, unit)) {
             fm_ft_advance(parser);
         } else {
             if (context->status != FM_OK) return false;

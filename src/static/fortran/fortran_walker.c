@@ -25,7 +25,7 @@ static const fm_guard *escape_joined(ft_walker *walker, fm_guard_kind kind, cons
 }
 
 /* Either of two; NULL: never. */
-static bool either(ft_walker *walker, const fm_guard *one, const fm_guard *other, const fm_guard **both)
+static bool escape_either(ft_walker *walker, const fm_guard *one, const fm_guard *other, const fm_guard **both)
 {
     if (!one || !other || one->kind == FM_GUARD_TRUE)
         *both = one ? one : other;
@@ -54,7 +54,7 @@ bool fm_ft_walk(ft_walker *walker, const ft_statement *first, const ft_statement
             !fm_ft_walk(walker, rest, end))
             return false;
         fm_ft_end_if(walker, outside);
-        return either(walker, escape, walker->escape, &walker->escape);
+        return escape_either(walker, escape, walker->escape, &walker->escape);
     }
     return true;
 }
@@ -89,7 +89,7 @@ static bool to_scalar(ft_walker *walker, const ft_statement *s, ft_reference *le
     return fm_ft_touch(walker, true, left, NULL) && fm_ft_flush(walker, &s->place, true);
 }
 
-static bool assignment(ft_walker *walker, const ft_statement *s)
+static bool walk_assignment(ft_walker *walker, const ft_statement *s)
 {
     ft_reference left;
     if (s->left->kind == FT_X_INDEX && !fm_ft_is_variable(walker, s->left))
@@ -121,7 +121,7 @@ static bool full_condition(ft_walker *walker, const fm_guard **before, const fm_
             : none_before      ? none_before
                                : fm_guard_constant(f, true);
     if (!*full) return false;
-    return !own || either(walker, *before, own, before);
+    return !own || escape_either(walker, *before, own, before);
 }
 
 static bool branch_escape(ft_walker *walker, const fm_guard *full, const fm_guard **all)
@@ -130,7 +130,7 @@ static bool branch_escape(ft_walker *walker, const fm_guard *full, const fm_guar
     if (!escape) return true;
     const fm_guard *both =
         escape->kind == FM_GUARD_TRUE ? full : escape_joined(walker, FM_GUARD_AND, full, escape);
-    return both && either(walker, *all, both, all);
+    return both && escape_either(walker, *all, both, all);
 }
 
 /* A condition that depends on data, and what it does is assumed: its loads, and the branches that it takes.
@@ -149,7 +149,7 @@ static bool assumed_branch(ft_walker *walker, const ft_branch *branch, fm_outcom
     return true;
 }
 
-static bool branches(ft_walker *walker, const ft_statement *s, const ft_assigned *assigned)
+static bool walk_branches(ft_walker *walker, const ft_statement *s, const ft_assigned *assigned)
 {
     fm_front *f = &walker->front;
     fm_front_list *outside = f->list;
@@ -197,14 +197,14 @@ static bool if_statement(ft_walker *walker, const ft_statement *s)
     bool done = true;
     for (const ft_branch *branch = s->branches; branch && done; branch = branch->next)
         done = fm_ft_assigned(walker, branch->body, &assigned);
-    done = done && branches(walker, s, &assigned) && fm_ft_forget(walker, &assigned, &s->place);
+    done = done && walk_branches(walker, s, &assigned) && fm_ft_forget(walker, &assigned, &s->place);
     free(assigned.list);
     return done;
 }
 
 /* ---- other statements ---- */
 
-static bool allocate(ft_walker *walker, const ft_statement *s)
+static bool walk_allocate(ft_walker *walker, const ft_statement *s)
 {
     for (const ft_expression *a = s->left; a; a = a->next) {
         if (a->kind == FT_X_KEYWORD && strcmp(a->text, "source") != 0 && strcmp(a->text, "mold") != 0)
@@ -259,7 +259,7 @@ static bool call_statement(ft_walker *walker, const ft_statement *s)
     return fm_ft_call(walker, s->left, unit, NULL);
 }
 
-static bool cycle(ft_walker *walker, const ft_statement *s)
+static bool walk_cycle(ft_walker *walker, const ft_statement *s)
 {
     if (walker->loop_count == walker->outer_loops || !walker->loops)
         return fm_ft_fail(walker->context, FM_E_FORMAT, &s->place, "cycle outside of a loop");
@@ -270,7 +270,7 @@ static bool cycle(ft_walker *walker, const ft_statement *s)
     return walker->escape != NULL;
 }
 
-static bool leave(ft_walker *walker, const ft_statement *s)
+static bool walk_leave(ft_walker *walker, const ft_statement *s)
 {
     const char *what = s->kind == FT_S_RETURN ? "return" : "stop";
     if (walker->loop_count > walker->outer_loops)
@@ -292,7 +292,7 @@ bool fm_ft_statement(ft_walker *walker, const ft_statement *s)
                           MOST_STATEMENTS);
     switch (s->kind) {
     case FT_S_ASSIGN:
-        return assignment(walker, s);
+        return walk_assignment(walker, s);
     case FT_S_DO:
         return fm_ft_do_loop(walker, s);
     case FT_S_CONCURRENT:
@@ -304,15 +304,15 @@ bool fm_ft_statement(ft_walker *walker, const ft_statement *s)
     case FT_S_CALL:
         return call_statement(walker, s);
     case FT_S_CYCLE:
-        return cycle(walker, s);
+        return walk_cycle(walker, s);
     case FT_S_EXIT:
         return fm_ft_refuse(context, &s->place,
                             "exit is followed only as 'if (…) exit' directly in its loop, and once");
     case FT_S_RETURN:
     case FT_S_STOP:
-        return leave(walker, s);
+        return walk_leave(walker, s);
     case FT_S_ALLOCATE:
-        return allocate(walker, s);
+        return walk_allocate(walker, s);
     case FT_S_REFUSED:
         return fm_ft_refuse(context, &s->place, "%s", s->why);
     default:
