@@ -3,13 +3,80 @@
  * clang_loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of
  * the variables that it changes. Those that change by the same amount every time are known from then on:
  * first value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition
- * says how far the loop goes (trips.c), and the unknown values are replaced.
+ * says how far the loop goes (trips_of), and the unknown values are replaced.
  */
-#include "clang_loop.h"
+#include "clang_maker.h"
 
 #include "static/region/region.h"
 
 #include <string.h>
+
+typedef struct loop_parts {
+    CXCursor where, condition, increment, body; /* null: not there */
+    bool body_first;
+} loop_parts;
+
+/* A variable that an iteration changes. */
+typedef struct entry {
+    variable *variable;
+    value before;          /* the loop */
+    fm_atom *unknown;      /* at the beginning of an iteration; of a pointer: steps since the loop began */
+    const fm_form *first;  /* of that: in the first iteration */
+    const fm_form *amount; /* that it changes by; NULL: not the same every time */
+} entry;
+
+typedef struct entries {
+    size_t count;
+    entry *at;
+} entries;
+
+/* What may have to be worked off again: before one iteration. */
+typedef struct beginning {
+    variable_set_of changed;
+    state *before;
+    fm_front_list *list;
+    fm_front_node **end;
+} beginning;
+
+/* Pointers that change places in every iteration: two and two of them; count 0: none. */
+typedef struct swaps {
+    size_t count;
+    variable **variables;
+    value *values;     /* before the loop */
+    variable *counter; /* changes by 1 in every iteration */
+} swaps;
+
+typedef struct trips {
+    const fm_form *last;
+    const fm_guard *guard;
+} trips;
+
+static entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set);
+static beginning loop_begin(fm_front *f, const loop_parts *p);
+/* everything as before the iteration */
+static void loop_reset(fm_front *f, const beginning *b);
+/*
+ * Variables that were changed though the text did not show it: those that were seen for the first time
+ * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
+ */
+static bool loop_begin_again(fm_front *f, beginning *b);
+/* What each variable changes by. Amounts may use others that do not change at all. */
+static void loop_find_amounts(fm_front *f, const loop_parts *p, entries *all);
+static swaps loop_find_swaps(fm_front *f, const loop_parts *p, entries *all);
+static void swaps_leave_out(const swaps *of, variable_set_of *set);
+static void swaps_set(fm_front *f, const swaps *of, unsigned side);
+static const fm_guard *swaps_condition(fm_front *f, const swaps *of, const entries *all);
+static void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all,
+                        const state *even, state *odd);
+
+/*
+ * Up to where (down to where, where step is negative) `variable` goes, that begins with first and changes by
+ * step as long as goes_on holds: last, NULL where nothing ends it. guard: a condition that holds from the
+ * first iteration on or never. exact: an inequality (!=) that might have been passed before the loop begins
+ * is not taken as an end. False: not understood, *why says what.
+ */
+static bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *variable, const fm_form *first,
+                     int64_t step, bool exact, trips *result, const char **why);
 
 /* ---- the variable that the loop is written with ---- */
 
@@ -48,14 +115,15 @@ static const entry *main_variable(const entries *all, const fm_guard *goes_on, c
     return NULL;
 }
 
-typedef struct counter { /* how iterations are counted */
+typedef struct loop_counter { /* how iterations are counted */
     fm_atom *variable;
     const fm_form *first;
     int64_t step;
-} counter;
+} loop_counter;
 
 /* The values of all variables in the iteration with this variable. */
-static fm_replacement *replacements_of(fm_front *f, const entries *all, const entry *chosen, const counter *c)
+static fm_replacement *replacements_of(fm_front *f, const entries *all, const entry *chosen,
+                                       const loop_counter *c)
 {
     fm_replacement *made = fm_front_allocate(f, all->count, sizeof *made);
     const fm_form *counted = fm_form_atom(f, c->variable);
@@ -80,7 +148,7 @@ static fm_replacement *replacements_of(fm_front *f, const entries *all, const en
 
 /* ---- behind the loop ---- */
 
-static const fm_form *trip_count(fm_front *f, const counter *c, const fm_form *last)
+static const fm_form *trip_count(fm_front *f, const loop_counter *c, const fm_form *last)
 {
     const fm_form *way =
         c->step > 0 ? fm_form_subtract(f, last, c->first) : fm_form_subtract(f, c->first, last);
@@ -90,8 +158,8 @@ static const fm_form *trip_count(fm_front *f, const counter *c, const fm_form *l
     return fm_form_extremum(f, FM_ATOM_MAX, count, fm_form_number(f, 0));
 }
 
-static void loop_leave(fm_front *f, const loop_parts *p, const entries *all, const entry *chosen, const counter *c,
-                  const fm_form *last, bool certain)
+static void loop_leave(fm_front *f, const loop_parts *p, const entries *all, const entry *chosen,
+                       const loop_counter *c, const fm_form *last, bool certain)
 {
     const fm_form *count = trip_count(f, c, last);
     for (size_t i = 0; i < all->count; i++) {
@@ -138,7 +206,7 @@ static _Noreturn void no_end(fm_front *f, const loop_parts *p, const char *why)
 
 /* A break: the loop goes up to the first iteration in which it happens. */
 static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const fm_guard *ends,
-                                   const fm_replacement *known, size_t count, const counter *c,
+                                   const fm_replacement *known, size_t count, const loop_counter *c,
                                    const fm_form *last)
 {
     trips broken;
@@ -166,11 +234,11 @@ static bool loop_unresolved(const fm_guard *c, const entries *all, const char **
 }
 
 static void loop_finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entries *all,
-                   const fm_guard *goes_on, const fm_form *stated, const fm_guard *ends)
+                        const fm_guard *goes_on, const fm_form *stated, const fm_guard *ends)
 {
     loop_find_amounts(f, p, all);
     const entry *chosen = stated ? NULL : main_variable(all, goes_on, loop);
-    counter c = {.first = fm_form_number(f, 0), .step = 1};
+    loop_counter c = {.first = fm_form_number(f, 0), .step = 1};
     const char *name = "iteration";
     if (chosen) {
         name = chosen->variable->name;
@@ -453,9 +521,9 @@ void work_off_range_for(fm_front *f, CXCursor statement)
         range_iteration(f, &p, loop, element, &here);
     } while (loop_begin_again(f, &start));
     loop_find_amounts(f, &p, &entered);
-    counter c = {.variable = fm_atom_new(f, FM_ATOM_LOOP, spelling(f, element)),
-                 .first = fm_form_number(f, 0),
-                 .step = 1};
+    loop_counter c = {.variable = fm_atom_new(f, FM_ATOM_LOOP, spelling(f, element)),
+                      .first = fm_form_number(f, 0),
+                      .step = 1};
     fm_replacement *known = replacements_of(f, &entered, NULL, &c);
     fm_replacement here_too = {position, fm_form_atom(f, c.variable)};
     fm_front_replace(f, &loop->body, known, entered.count);
@@ -466,4 +534,369 @@ void work_off_range_for(fm_front *f, CXCursor statement)
     loop->step = 1;
     loop_leave(f, &p, &entered, NULL, &c, loop->last, true);
     if (loop->body.first) fm_front_append(f->list, loop);
+}
+
+/*
+ * What one iteration of a loop changes: variables enter it with unknown values, and are compared with what
+ * they have at its end.
+ */
+
+static entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set)
+{
+    entries made = {0, fm_front_allocate(f, set->count, sizeof *made.at)};
+    for (size_t i = 0; i < set->count; i++) {
+        variable *v = set->at[i];
+        value now = variable_value(f, v);
+        if (now.kind == VALUE_LOCATION) continue;
+        if (now.kind != VALUE_INTEGER && now.kind != VALUE_POINTER) {
+            if (now.kind == VALUE_NOTHING)
+                variable_set(f, v,
+                             data(fm_front_text(f, "as '%s' may come from the iteration before", v->name)));
+            continue;
+        }
+        entry *e = &made.at[made.count++];
+        *e = (entry){.variable = v, .before = now, .unknown = fm_atom_new(f, FM_ATOM_ENTRY, v->name)};
+        e->unknown->why =
+            fm_front_text(f, "which does not change by the same amount in every iteration of line %u",
+                          line_of(f, p->where));
+        const fm_form *unknown = fm_form_atom(f, e->unknown);
+        if (now.kind == VALUE_INTEGER) {
+            e->first = now.number;
+            variable_set(f, v, integer(unknown));
+        } else {
+            e->first = fm_form_number(f, 0);
+            location at = step(f, p->where, &now.at, unknown);
+            variable_set(f, v, pointer_to(&at));
+        }
+    }
+    return made;
+}
+
+static beginning loop_begin(fm_front *f, const loop_parts *p)
+{
+    beginning made = {.before = state_copy(f, f->own->now), .list = f->list, .end = f->list->end};
+    changed_by(f, p->condition, &made.changed);
+    changed_by(f, p->increment, &made.changed);
+    changed_by(f, p->body, &made.changed);
+    return made;
+}
+
+static void loop_reset(fm_front *f, const beginning *b)
+{
+    f->own->now = state_copy(f, b->before);
+    f->list = b->list;
+    f->list->end = b->end;
+    *f->list->end = NULL;
+}
+
+static bool loop_begin_again(fm_front *f, beginning *b)
+{
+    size_t known = b->changed.count;
+    for (variable *v = f->own->variables; v; v = v->next) {
+        if (untouched(b->before, f->own->now, v)) continue;
+        value was = value_in(b->before, v);
+        value now = variable_value(f, v);
+        bool listed = false;
+        for (size_t i = 0; i < known; i++) listed |= b->changed.at[i] == v;
+        if (!listed && (was.kind == VALUE_INTEGER || was.kind == VALUE_POINTER) &&
+            !value_equal(f, &was, &now))
+            variable_set_add(f, &b->changed, v);
+    }
+    if (b->changed.count == known) return false;
+    loop_reset(f, b);
+    return true;
+}
+
+/* How many steps a pointer went on; NULL: it points elsewhere. */
+static const fm_form *pointer_steps(fm_front *f, const loop_parts *p, const entry *e, const location *after)
+{
+    const location *before = &e->before.at;
+    if (!after->array || after->array != before->array || after->offset != before->offset) return NULL;
+    location in = step(f, p->where, before, fm_form_atom(f, e->unknown));
+    location one = step(f, p->where, before, fm_form_number(f, 1));
+    const fm_form *steps = NULL;
+    for (unsigned d = 0; d < after->array->rank; d++) {
+        const fm_form *unit = fm_form_subtract(f, one.subscripts[d], before->subscripts[d]);
+        const fm_form *moved = fm_form_subtract(f, after->subscripts[d], in.subscripts[d]);
+        int64_t none;
+        if (fm_form_is_number(unit, &none) && none == 0) {
+            if (!fm_form_is_number(moved, &none) || none != 0) return NULL;
+            continue;
+        }
+        const fm_form *here = fm_form_exact_term(f, moved, unit);
+        if (!here || (steps && !fm_form_equal(steps, here))) return NULL;
+        steps = here;
+    }
+    return steps;
+}
+
+static bool mentions_any(const fm_form *from, const entries *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (fm_form_mentions(from, all->at[i].unknown)) return true;
+    return false;
+}
+
+static void loop_find_amounts(fm_front *f, const loop_parts *p, entries *all)
+{
+    fm_replacement *constant = fm_front_allocate(f, all->count, sizeof *constant);
+    const fm_form **changes = fm_front_allocate(f, all->count, sizeof *changes);
+    for (size_t i = 0; i < all->count; i++) {
+        entry *e = &all->at[i];
+        value after = variable_value(f, e->variable);
+        constant[i].atom = e->unknown;
+        if (e->before.kind == VALUE_INTEGER && after.kind == VALUE_INTEGER)
+            changes[i] = fm_form_subtract(f, after.number, fm_form_atom(f, e->unknown));
+        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER)
+            changes[i] = pointer_steps(f, p, e, &after.at);
+        if (after.kind == VALUE_DATA && after.why) e->unknown->why = after.why;
+        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER && !changes[i])
+            e->unknown->why = fm_front_text(f, "which points elsewhere in every iteration of line %u",
+                                            line_of(f, p->where));
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < all->count; i++) {
+            if (!changes[i] || all->at[i].amount) continue;
+            const fm_form *amount = fm_form_replace(f, changes[i], constant, all->count);
+            if (mentions_any(amount, all)) continue;
+            all->at[i].amount = amount;
+            int64_t none;
+            if (fm_form_is_number(amount, &none) && none == 0) constant[i].form = all->at[i].first;
+            again = true;
+        }
+    }
+}
+
+/* ---- Up to where a loop goes: see clang_maker.h ---- */
+
+/* Is it positive? A parameter that multiplies is taken to be, and that is said. */
+static bool is_positive(fm_front *f, const fm_form *from, bool *negative)
+{
+    int64_t number;
+    *negative = false;
+    if (fm_form_is_number(from, &number)) {
+        *negative = number < 0;
+        return number != 0;
+    }
+    if (from->count != 1 || from->constant || fm_form_varies(from)) return false;
+    *negative = from->terms[0].factor < 0;
+    for (unsigned k = 0; k < from->terms[0].product->degree; k++)
+        fm_front_assume(f, fm_guard_of(f, FM_GUARD_NOT_NEGATIVE,
+                                       fm_form_subtract(f, fm_form_atom(f, from->terms[0].product->atoms[k]),
+                                                        fm_form_number(f, 1))));
+    return true;
+}
+
+/* factor * variable + rest >= 0, factor not 0. */
+static bool trips_of_inequality(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
+                                int64_t step, const fm_atom *of, const fm_form *whole, trips *result,
+                                const char **why)
+{
+    bool negative;
+    if (!is_positive(f, factor, &negative)) {
+        *why = fm_front_text(f, "whether '%s' is positive is not known", fm_form_written(f, factor));
+        return false;
+    }
+    if (negative != (step > 0)) { /* once it holds it goes on holding */
+        const fm_replacement begin = {of, first};
+        result->guard = fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_replace(f, whole, &begin, 1));
+        result->last = NULL;
+        return true;
+    }
+    result->guard = NULL;
+    if (negative) { /* variable <= floor(rest / -factor) */
+        result->last = fm_form_divide(f, FM_ATOM_FLOOR, rest, fm_form_scale(f, factor, -1));
+    } else { /* variable >= ceil(-rest / factor) = -floor(rest / factor) */
+        const fm_form *quotient = fm_form_divide(f, FM_ATOM_FLOOR, rest, factor);
+        result->last = quotient ? fm_form_scale(f, quotient, -1) : NULL;
+    }
+    if (!result->last) *why = fm_front_text(f, "'%s' is not affine", fm_form_written(f, whole));
+    return result->last != NULL;
+}
+
+/* factor * variable + rest != 0: holds until the two meet. */
+static bool until_equal(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
+                        int64_t step, bool exact, trips *result, const char **why)
+{
+    int64_t number, far;
+    if (!fm_form_is_number(factor, &number) || (number != 1 && number != -1) || (step != 1 && step != -1)) {
+        *why = "!= may never be reached by steps other than 1";
+        return false;
+    }
+    const fm_form *end = fm_form_scale(f, rest, -number); /* where they meet */
+    const fm_form *way = step > 0 ? fm_form_subtract(f, end, first) : fm_form_subtract(f, first, end);
+    if (exact && (!fm_form_is_number(way, &far) || far < 0)) {
+        *why = fm_front_text(f, "whether '%s' is reached is not known", fm_form_written(f, end));
+        return false;
+    }
+    result->guard = NULL;
+    result->last = fm_form_subtract(f, end, fm_form_number(f, step));
+    return true;
+}
+
+static bool trips_of_both(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first,
+                          int64_t step, bool exact, trips *result, const char **why)
+{
+    trips left, right;
+    bool any = goes_on->kind == FM_GUARD_OR;
+    if (!trips_of(f, goes_on->left, of, first, step, exact, &left, why) ||
+        !trips_of(f, goes_on->right, of, first, step, exact, &right, why))
+        return false;
+    if (any && (left.guard || right.guard)) {
+        *why = "its condition joins by || what does not change with what does";
+        return false;
+    }
+    result->guard = left.guard && right.guard ? fm_guard_join(f, FM_GUARD_AND, left.guard, right.guard)
+                    : left.guard              ? left.guard
+                                              : right.guard;
+    if (!left.last || !right.last)
+        result->last = any ? NULL : left.last ? left.last : right.last;
+    else
+        result->last =
+            fm_form_extremum(f, (step > 0) == any ? FM_ATOM_MAX : FM_ATOM_MIN, left.last, right.last);
+    return true;
+}
+
+static bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first,
+                     int64_t step, bool exact, trips *result, const char **why)
+{
+    const fm_form *factor, *rest;
+    int64_t none;
+    *result = (trips){0};
+    if (goes_on->kind == FM_GUARD_AND || goes_on->kind == FM_GUARD_OR)
+        return trips_of_both(f, goes_on, of, first, step, exact, result, why);
+    if (goes_on->kind == FM_GUARD_TRUE) return true;
+    if (goes_on->kind == FM_GUARD_FALSE) {
+        result->last = fm_form_subtract(f, first, fm_form_number(f, step));
+        return true;
+    }
+    if (!fm_form_split(f, goes_on->form, of, &factor, &rest)) {
+        *why = fm_front_text(f, "'%s' is not affine in its variable", fm_guard_text(f, goes_on));
+        return false;
+    }
+    if (fm_form_is_number(factor, &none) && none == 0) { /* does not change */
+        result->guard = fm_guard_of(f, goes_on->kind, goes_on->form);
+        return true;
+    }
+    if (goes_on->kind == FM_GUARD_NOT_NEGATIVE)
+        return trips_of_inequality(f, factor, rest, first, step, of, goes_on->form, result, why);
+    if (goes_on->kind == FM_GUARD_NOT_ZERO)
+        return until_equal(f, factor, rest, first, step, exact, result, why);
+    *why = "it goes on while two numbers are equal";
+    return false;
+}
+
+/*
+ * Two pointers that change places at the end of every iteration: double *t = a; a = b; b = t;. The body is
+ * worked off twice, for iterations with an even and an odd number, with the pointers fixed in each.
+ */
+
+/* The value that the variable has at the beginning of an iteration. */
+static value entered_value(fm_front *f, const loop_parts *p, const entry *e)
+{
+    location at = step(f, p->where, &e->before.at, fm_form_atom(f, e->unknown));
+    return pointer_to(&at);
+}
+
+/* Does `e` have at the end what `other` has at the beginning? */
+static bool takes_over(fm_front *f, const loop_parts *p, const entry *e, const entry *other)
+{
+    const value after = variable_value(f, e->variable), begin = entered_value(f, p, other);
+    return after.kind == VALUE_POINTER && value_equal(f, &after, &begin);
+}
+
+static bool is_pointer(const entry *e)
+{
+    return e->before.kind == VALUE_POINTER && e->before.at.array && e->before.at.array->rank > 0;
+}
+
+/* A number that grows by 1 in every iteration, or falls by 1. */
+static const entry *counter_of(const entries *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        int64_t amount;
+        if (all->at[i].before.kind == VALUE_INTEGER && all->at[i].amount &&
+            fm_form_is_number(all->at[i].amount, &amount) && (amount == 1 || amount == -1))
+            return &all->at[i];
+    }
+    return NULL;
+}
+
+static swaps loop_find_swaps(fm_front *f, const loop_parts *p, entries *all)
+{
+    swaps made = {0};
+    const entry **pairs = fm_front_allocate(f, all->count, sizeof *pairs);
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = i + 1; k < all->count; k++) {
+            const entry *one = &all->at[i], *other = &all->at[k];
+            if (!is_pointer(one) || !is_pointer(other) || !takes_over(f, p, one, other) ||
+                !takes_over(f, p, other, one))
+                continue;
+            pairs[made.count++] = one;
+            pairs[made.count++] = other;
+        }
+    if (!made.count) return made;
+    loop_find_amounts(f, p, all);
+    const entry *counter = counter_of(all);
+    if (!counter) return (swaps){0};
+    made.counter = counter->variable;
+    made.variables = fm_front_allocate(f, made.count, sizeof *made.variables);
+    made.values = fm_front_allocate(f, made.count, sizeof *made.values);
+    for (size_t i = 0; i < made.count; i++) {
+        made.variables[i] = pairs[i]->variable;
+        made.values[i] = pairs[i]->before;
+    }
+    return made;
+}
+
+static void swaps_leave_out(const swaps *of, variable_set_of *set)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        bool swapped = false;
+        for (size_t k = 0; k < of->count; k++) swapped |= of->variables[k] == set->at[i];
+        if (!swapped) set->at[kept++] = set->at[i];
+    }
+    set->count = kept;
+}
+
+/* In iterations with an even number (side 0) or an odd one. */
+static void swaps_set(fm_front *f, const swaps *of, unsigned side)
+{
+    for (size_t i = 0; i < of->count; i++) variable_set(f, of->variables[i], of->values[side ? i ^ 1 : i]);
+}
+
+/* Is the number of the iteration even? */
+static const fm_guard *swaps_condition(fm_front *f, const swaps *of, const entries *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const entry *e = &all->at[i];
+        if (e->variable != of->counter) continue;
+        const fm_form *number = fm_form_subtract(f, fm_form_atom(f, e->unknown), e->first);
+        const fm_form *half = fm_form_divide(f, FM_ATOM_FLOOR, number, fm_form_number(f, 2));
+        return fm_guard_of(f, FM_GUARD_ZERO, fm_form_subtract(f, number, fm_form_scale(f, half, 2)));
+    }
+    return NULL;
+}
+
+/* Behind both: what they agree on. What a later iteration begins with must be the same. */
+static void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all,
+                        const state *even, state *odd)
+{
+    f->own->now = odd;
+    for (variable *v = f->own->variables; v; v = v->next) {
+        const value one = value_in(even, v), other = value_in(odd, v);
+        if (untouched(even, odd, v) || value_equal(f, &one, &other)) continue;
+        for (size_t i = 0; i < all->count; i++)
+            if (all->at[i].variable == v)
+                refuse(f, p->where, "'%s' changes otherwise in every second iteration of this loop", v->name);
+        variable_set(f, v,
+                     data(fm_front_text(f, "which is another one in every second iteration of line %u",
+                                        line_of(f, p->where))));
+    }
+    for (size_t i = 0; i < of->count; i++)
+        variable_set(f, of->variables[i],
+                     data(fm_front_text(f, "which changes places with another pointer in the loop of line %u",
+                                        line_of(f, p->where))));
 }

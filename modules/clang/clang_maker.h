@@ -7,21 +7,11 @@
  * data. Arrays are touched, loops are opened, and everything is written into a tree (clang_tree.h), which is
  * printed as text in the end.
  *
- * The files, each with clang_ in front of its name:
- *
- *     source.c       files, places, texts, children of cursors, operators
- *     macros.c       macros of the sources, expanded before a second parse
- *     pick.c         which function, which lines
- *     variables.c    variables and what they are worth at the moment
- *     types.c        sizes, extents, members
- *     places_of.c    what an expression designates: a variable, an element
- *     expressions.c  values of expressions, and their operations
- *     conditions.c   comparisons, and, or, not, ?:
- *     statements.c   statements; branches.c those that fork
- *     loops.c        loops; iteration.c one iteration; trips.c how often they run; swaps.c pointers that
- *                    change places
- *     calls.c        functions of the source, of the mathematical library
- *     cxx.c          containers and functions of C++
+ * The files, each with clang_ in front of its name: module.c begins and ends, and chooses the function;
+ * source.c files, places, texts, operators, macros; variables.c types, variables, and what they are worth at
+ * the moment; places_of.c what an expression designates; expressions.c values and conditions; statements.c
+ * statements, and those that fork; loops.c loops; calls.c functions of the source, of the mathematical
+ * library, of C++.
  *
  * Whatever cannot be expressed is refused at once: refuse() does not return but jumps out to the
  * entry (clang_module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
@@ -30,7 +20,7 @@
 #ifndef FATHOM_CLANG_MAKER_H
 #define FATHOM_CLANG_MAKER_H
 
-#include "static/front/front_clang.h"
+#include "static/front/front.h"
 #include "static/front/front_middle.h"
 
 #include <clang-c/Index.h>
@@ -175,8 +165,6 @@ struct fm_own {
 /* ---- module.c ---- */
 _Noreturn void refuse(fm_front *f, CXCursor where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-_Noreturn void refuse_at(fm_front *f, const fm_front_place *where, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 _Noreturn void give_up(fm_front *f, fm_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -195,7 +183,6 @@ unsigned line_of(fm_front *f, CXCursor cursor);
 const char *source_text(fm_front *f, CXCursor cursor); /* blanks made one; at most some 200 bytes */
 const char *spelling(fm_front *f, CXCursor cursor);
 const char *type_name(fm_front *f, CXType type);
-source_file *file_of(fm_front *f, CXFile file);
 void original_place(const source_file *file, size_t offset, unsigned *line, unsigned *column);
 bool own_source(CXCursor cursor); /* not of the system's headers */
 /* The operator between two operands, in front of one, behind one; "" where the text does not show it. */
@@ -206,14 +193,12 @@ size_t skip_blank(const char *text, size_t at, size_t end); /* and comments */
 bool constant_of(CXCursor cursor, int64_t *number);
 bool same(CXCursor left, CXCursor right);
 
-/* ---- macros.c: files get their expanded texts; returns how many changed. ---- */
+/* Files get their expanded texts; returns how many changed. */
 size_t expand_macros(fm_front *f, CXTranslationUnit unit);
 
-/* ---- pick.c: region_function, lines, offsets ---- */
-void pick_region(fm_front *f);
 CXCursor body_of(fm_front *f, CXCursor function); /* null cursor: none here */
 
-/* ---- types.c ---- */
+/* ---- variables.c: types ---- */
 typedef enum type_class {
     TYPE_INTEGER,
     TYPE_FLOAT,
@@ -241,7 +226,7 @@ fm_front_array *array_new(fm_front *f, CXCursor where, const char *name, const s
 cursors fields_of(fm_front *f, CXType record);
 location array_begin(fm_front *f, fm_front_array *a, const shape *of);
 
-/* ---- variables.c ---- */
+/* ---- variables.c: variables ---- */
 variable *variable_of(fm_front *f, CXCursor where, CXCursor declaration);
 variable *member_variable(fm_front *f, CXCursor where, const variable *owner, fm_front_array *owner_array,
                           CXCursor field);
@@ -251,7 +236,6 @@ value variable_value(fm_front *f, const variable *v);
 void variable_set(fm_front *f, variable *v, value to);
 value integer(const fm_form *number);
 value data(const char *why);
-value parameter_value(fm_front *f, const char *name);
 const fm_form *parameter(fm_front *f, const char *name);
 state *state_copy(fm_front *f, const state *from);
 bool value_equal(fm_front *f, const value *left, const value *right);
@@ -264,7 +248,6 @@ void variable_set_add(fm_front *f, variable_set_of *set, variable *v);
 void changed_by(fm_front *f, CXCursor statement, variable_set_of *set);
 bool mentions(fm_front *f, CXCursor statement, const variable *v);
 value outside_value(fm_front *f, CXCursor where, variable *v);
-const char *free_name(fm_front *f, const char *wanted);
 
 /* ---- places_of.c ---- */
 location locate(fm_front *f, CXCursor expression);
@@ -279,19 +262,14 @@ void carry(fm_front *f, const fm_front_array *of, const fm_form **subscripts);
 
 /* ---- expressions.c ---- */
 value evaluate(fm_front *f, CXCursor expression);
-bool is_comparison(const char *sign);
 const fm_form *number_of(fm_front *f, CXCursor expression, const char *what); /* refuses data */
 value pointer_to(const location *at);
 void count_operation(fm_front *f, CXType type, char operation); /* + * / s(pecial) */
-const fm_form *form_of_value(fm_front *f, CXCursor where, const value *v, const char *what);
-
-/* ---- conditions.c: NULL: it depends on data (its loads have happened) ---- */
+/* NULL: it depends on data (its loads have happened). */
 const fm_guard *condition_from(fm_front *f, CXCursor expression, const char **why);
-value conditional(fm_front *f, CXCursor expression);
 
 /* ---- statements.c ---- */
-leaving work_off(fm_front *f, CXCursor statement); /* alone */
-leaving work_off_list(fm_front *f, const cursors *list, size_t from, bool tail);
+leaving work_off(fm_front *f, CXCursor statement);                 /* alone */
 leaving work_off_body(fm_front *f, CXCursor statement, bool tail); /* a compound statement, or another */
 void declare(fm_front *f, CXCursor declaration);
 /* A reference refers to what `first` designates. */
@@ -299,47 +277,25 @@ void declare_reference(fm_front *f, variable *v, CXCursor first);
 fm_front_node *front_node(fm_front *f, fm_front_node_kind kind, CXCursor where);
 void statement_begin(fm_front *f, CXCursor where);
 void statement_end(fm_front *f);
-void statement_cut(fm_front *f, CXCursor where); /* something comes in between */
 void access_add(fm_front *f, CXCursor where, const location *at, bool store);
 fm_region_operations *operations_of(fm_front *f);
 
-/* ---- branches.c ---- */
-/* list, *next: what stands behind it; *next goes on where that was worked off with it. */
-leaving work_off_if(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
 _Noreturn void fork_at(fm_front *f, CXCursor where, CXCursor cursor, const fm_guard *c);
-leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
 /* VALUE_UNSET: they cannot be one. */
 value merge_values(fm_front *f, CXCursor where, const fm_guard *c, const value *yes, const value *no);
-void merge_states(fm_front *f, CXCursor where, const fm_guard *c, const state *yes, const state *no);
 
-/* ---- loops.c, trips.c ---- */
+/* ---- loops.c ---- */
 void work_off_for(fm_front *f, CXCursor statement);
 void work_off_while(fm_front *f, CXCursor statement);
 void work_off_do(fm_front *f, CXCursor statement);
 void work_off_range_for(fm_front *f, CXCursor statement);
-/*
- * Up to where (down to where, where step is negative) `variable` goes, that begins with first and changes by
- * step as long as goes_on holds: last, NULL where nothing ends it. guard: a condition that holds from the
- * first iteration on or never. exact: an inequality (!=) that might have been passed before the loop begins
- * is not taken as an end. False: not understood, *why says what.
- */
-typedef struct trips {
-    const fm_form *last;
-    const fm_guard *guard;
-} trips;
-bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *variable, const fm_form *first,
-              int64_t step, bool exact, trips *result, const char **why);
 
-/* ---- calls.c, cxx.c ---- */
+/* ---- calls.c ---- */
 value call(fm_front *f, CXCursor expression, location *reference); /* reference: where it returns one */
-bool standard_call(fm_front *f, CXCursor expression, CXCursor function, value *result, location *reference);
-bool mathematical(fm_front *f, CXCursor expression, const char *name, value *result);
 void construct(fm_front *f, CXCursor where, const location *object, CXCursor expression);
-const fm_form *try_number(fm_front *f, CXCursor expression); /* NULL: it is none that is known */
 value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointer, const char *name);
 bool is_allocation(fm_front *f, CXCursor expression);
 void declare_container(fm_front *f, CXCursor declaration, variable *v, const char *kind, CXCursor first);
 void range_of(fm_front *f, CXCursor range, location *first, const fm_form **count);
-location container_contents(fm_front *f, CXCursor where, const location *object);
 
 #endif

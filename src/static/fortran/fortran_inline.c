@@ -292,7 +292,8 @@ bool fm_ft_call(ft_walker *walker, const ft_expression *call, ft_unit *unit, ft_
     if (!callee || !given) return false;
     callee->unit = unit;
     callee->caller = walker->activation;
-    if (!match_arguments(walker, call, unit, given) || !bind_arguments(walker, callee, given) || !own_arrays(walker, callee))
+    if (!match_arguments(walker, call, unit, given) || !bind_arguments(walker, callee, given) ||
+        !own_arrays(walker, callee))
         return false;
     /* Loads of what comes before, and of the arguments. */
     if (!fm_ft_flush(walker, &walker->statement, false)) return false;

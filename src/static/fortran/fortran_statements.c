@@ -4,7 +4,7 @@
  * is refused, with the reason; a construct that is not followed (select, where, …) becomes one such statement
  * with all it holds.
  */
-#include "static/fortran/fortran_parser.h"
+#include "static/fortran/fortran_syntax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -260,7 +260,8 @@ static ft_statement *if_statement(ft_parser *parser, ft_unit *unit)
         if (construct && !if_construct(parser, unit, made, NULL)) return NULL;
         return refused_statement(parser, made, why);
     }
-    if (parser->at->kind == FT_INTEGER) return refused_statement(parser, made, "an arithmetic if is not followed");
+    if (parser->at->kind == FT_INTEGER)
+        return refused_statement(parser, made, "an arithmetic if is not followed");
     ft_token *start = parser->at;
     if (!fm_ft_is_assignment(parser) && fm_ft_word(parser, "then") && fm_ft_at_end(parser))
         return if_construct(parser, unit, made, condition);
@@ -308,7 +309,8 @@ static ft_statement *parse_assignment(ft_parser *parser)
     /* The left side: an expression that ends before "=". */
     made->left = fm_ft_expression(parser);
     if (made->left && fm_ft_at_sign(parser, FT_ARROW))
-        return refused_statement(parser, made, "a pointer assignment: what it points to later is not followed");
+        return refused_statement(parser, made,
+                                 "a pointer assignment: what it points to later is not followed");
     if (!made->left || !fm_ft_expect_sign(parser, '=', "'='") || !(made->right = fm_ft_expression(parser)) ||
         (!fm_ft_at_end(parser) && !fm_ft_unexpected(parser, "an operator or the end of the statement")))
         return refused_statement(parser, made, parser->why);
@@ -361,7 +363,8 @@ static ft_statement *parse_where(ft_parser *parser, ft_unit *unit)
             depth -= fm_ft_at_sign(parser, ')');
         }
     }
-    return fm_ft_at_end(parser) ? passed_construct(parser, unit, "where", why) : refused_statement(parser, NULL, why);
+    return fm_ft_at_end(parser) ? passed_construct(parser, unit, "where", why)
+                                : refused_statement(parser, NULL, why);
 }
 
 /* A statement that is no construct and no declaration. */
@@ -416,7 +419,8 @@ static ft_statement *parse_action(ft_parser *parser, ft_unit *unit)
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (fm_ft_word(parser, others[i].word))
-            return others[i].why ? refused_statement(parser, NULL, others[i].why) : new_statement(parser, FT_S_NOTHING);
+            return others[i].why ? refused_statement(parser, NULL, others[i].why)
+                                 : new_statement(parser, FT_S_NOTHING);
     fm_ft_unexpected(parser, "a statement");
     return refused_statement(parser, NULL, parser->why);
 }

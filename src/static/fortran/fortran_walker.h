@@ -118,7 +118,7 @@ typedef struct ft_walker {
     bool at_entry;      /* names have the values that they had when the procedure began: bounds of arrays */
 } ft_walker;
 
-/* ---- fortran_emit.c ---- */
+/* ---- fortran_walker.c ---- */
 fm_front_place fm_ft_front_place(const ft_walker *walker, const ft_place *place);
 /* `for`; *variable is its value. The loop is to be closed by fm_ft_end_loop. */
 bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const char *construct,
@@ -142,7 +142,6 @@ ft_unit *fm_ft_module(const ft_walker *walker, const char *name);
 const char *fm_ft_used_name(const ft_use *use, const char *name);
 ft_symbol *fm_ft_lookup(ft_walker *walker, ft_unit *unit, const char *name, bool implicit);
 ft_unit *fm_ft_procedure(ft_walker *walker, ft_unit *from, const char *name);
-const ft_record *fm_ft_record(ft_walker *walker, ft_unit *unit, const char *name);
 ft_type fm_ft_type_of(const ft_symbol *symbol);
 /* The symbol's object in the procedure at work, made where it is new. NULL after a failure. */
 ft_object *fm_ft_object(ft_walker *walker, const ft_symbol *symbol, const ft_place *place);
@@ -151,7 +150,6 @@ ft_object *fm_ft_object_of_name(ft_walker *walker, const char *name, const ft_pl
 const fm_form *fm_ft_known(ft_walker *walker, ft_object *object);
 void fm_ft_set_known(ft_object *object, const fm_form *value, const char *why);
 ft_object *fm_ft_new_object(ft_walker *walker, ft_activation *activation, const ft_symbol *symbol);
-ft_object *fm_ft_existing(ft_walker *walker, const ft_symbol *symbol);
 /* A new array with a name that nothing has yet, for the rest as `like`. */
 fm_front_array *fm_ft_new_memory(ft_walker *walker, const char *name, const fm_front_array *like,
                                  const ft_place *place);
@@ -161,7 +159,6 @@ ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_sym
 bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const ft_dimension *dimensions,
                      const ft_place *place);
 
-/* ---- fortran_layout.c ---- */
 bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const ft_place *place,
                   ft_layout *layout);
 /* The member, its offset and layout; NULL after a failure. */
@@ -175,28 +172,12 @@ bool fm_ft_member_shape(ft_walker *walker, const ft_record *record, const ft_sym
 const fm_form *fm_ft_integer(ft_walker *walker, const ft_expression *expression);
 bool fm_ft_constant(ft_walker *walker, const ft_expression *expression, const char *what, int64_t *number);
 bool fm_ft_quiet_integer(ft_walker *walker, const ft_expression *expression, const fm_form **value);
-/* ---- fortran_conditions.c ---- */
 /* NULL after a failure: it depends on data, for example. */
 const fm_guard *fm_ft_condition(ft_walker *walker, const ft_expression *expression);
 /* Joined as written, by AND or OR, unless that is too long. */
 const fm_guard *fm_ft_joined(ft_walker *walker, fm_guard_kind kind, const fm_guard *left,
                              const fm_guard *right, const ft_place *place, const char *too_long);
 
-/* ---- fortran_references.c ---- */
-bool fm_ft_resolve(ft_walker *walker, const ft_expression *expression, ft_reference *reference);
-/* Is it a variable (not a call)? */
-bool fm_ft_is_variable(ft_walker *walker, const ft_expression *expression);
-
-/* ---- fortran_access.c: what a statement touches and computes ---- */
-/* Loads of the expression, in order; its type to *base. */
-bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
-                ft_base *base);
-bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const ft_positions *positions);
-/* ---- fortran_intrinsics.c ---- */
-bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
-                     ft_base *base, bool *known);
-bool fm_ft_is_elemental(const char *name);
-/* ---- fortran_forms.c ---- */
 void fm_ft_begin_forms(ft_walker *walker);
 /* As fm_form_multiply and so on; what is not affine is a failure. kind: QUOTIENT, REMAINDER, FLOOR, MODULO.
  */
@@ -207,17 +188,25 @@ bool fm_ft_factor(ft_walker *walker, const fm_form *form, const fm_atom *atom, i
 bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, fm_outcome *outcome);
 /* How often the loop runs. */
 bool fm_ft_assumed_loop(ft_walker *walker, uint32_t line, const fm_form **times);
-/* Is the array NAME such that NAME(i) is i? */
-bool fm_ft_assumed_identity(ft_walker *walker, const char *name);
+
+/* ---- fortran_access.c: what a statement touches and computes ---- */
+/* Loads of the expression, in order; its type to *base. */
+bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+                ft_base *base);
+bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const ft_positions *positions);
+bool fm_ft_is_elemental(const char *name);
+
 /* ---- fortran_sections.c ---- */
-bool fm_ft_shape_of(ft_walker *walker, const ft_expression *expression, ft_shape *shape);
+bool fm_ft_resolve(ft_walker *walker, const ft_expression *expression, ft_reference *reference);
+/* Is it a variable (not a call)? */
+bool fm_ft_is_variable(ft_walker *walker, const ft_expression *expression);
 bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, const ft_reference *left);
 bool fm_ft_reduction(ft_walker *walker, const ft_expression *call, ft_base *base);
 
 /* ---- fortran_inline.c ---- */
 bool fm_ft_call(ft_walker *walker, const ft_expression *call, ft_unit *unit, ft_base *result);
 
-/* ---- fortran_assigned.c ---- */
+/* ---- fortran_loops.c ---- */
 /* The whole numbers and truth values that the statements assign. */
 typedef struct ft_assigned {
     struct ft_saved {
@@ -234,29 +223,6 @@ void fm_ft_restore(const ft_assigned *assigned);
 /* They are not known from here on, because of what is at the place. */
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because);
 
-/* ---- fortran_induction.c ---- */
-/* Whole numbers that every iteration of a loop changes by the same. */
-typedef struct ft_inductions {
-    struct ft_induction {
-        ft_object *object;
-        const fm_form *first;                /* before the loop */
-        const fm_form *change, *before_exit; /* in an iteration; up to the loop's exit */
-    } * list;                                /* malloc */
-    size_t count, room;
-} ft_inductions;
-/* Those among what is assigned, which then is forgotten. exit: the loop's own, counter: its variable; or
- * NULL. */
-bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_statement *exit,
-                      ft_object *counter, const ft_assigned *assigned, ft_inductions *found);
-/* They have the values of the iteration in which the loop's variable has that one: at its begin, or its exit.
- */
-bool fm_ft_induce(ft_walker *walker, const ft_inductions *all, const fm_form *variable, const fm_form *first,
-                  int64_t step, bool at_exit);
-/* They have the values of behind the loop. */
-bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const fm_form *first, const fm_form *last,
-                   int64_t step);
-
-/* ---- fortran_loops.c ---- */
 bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s);
 bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s);
 bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s);
@@ -264,14 +230,5 @@ bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s);
 /* ---- fortran_walker.c ---- */
 bool fm_ft_statement(ft_walker *walker, const ft_statement *s);
 bool fm_ft_walk(ft_walker *walker, const ft_statement *first, const ft_statement *end);
-
-/* ---- fortran_region_choice.c ---- */
-typedef struct ft_choice {
-    ft_unit *unit;
-    const ft_statement *first, *end; /* end NULL: to the end of the list */
-    ft_place place;
-    uint32_t last_line;
-} ft_choice;
-bool fm_ft_choose(ft_context *context, ft_unit *units, ft_choice *choice);
 
 #endif

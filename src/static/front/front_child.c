@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front_child.c - see front_child.h. The child sends how it ended, the error and the text through a pipe. */
+/* front_child.c - a front end in a process of its own: see front.h. The child sends how it ended, the error
+ * and the text through a pipe. */
 #define _GNU_SOURCE
-#include "static/front/front_child.h"
+#include "static/front/front.h"
 
 #include "base/clock.h"
 #include "base/error.h"
