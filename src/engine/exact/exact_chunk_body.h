@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_part_body.h - a part of the trace by itself: which references touch a block that the part touched
- * before, and their distances; what is left for the table and the window. See fm_part in exact_kernels.h.
+ * exact_chunk_body.h - a chunk of the trace by itself: which references touch a block that the chunk touched
+ * before, and their distances; what is left for the table and the window. See fm_cache_chunk in
+ * exact_kernels.h.
  */
 
 /* A lag that is none: more than FM_CLOSE, and not reached by counting down from FM_CLOSE through 0. */
@@ -10,15 +11,15 @@ enum { FAR_LAG = 2 * FM_CLOSE };
 /*
  * The slot in which a block is looked for first, of 2^bits. Blocks that share all but their lowest `bits`
  * bits never meet: these are spread by a fixed odd factor, so that neighbours lie far apart, and moved on by
- * a secret hash of the others. What a program touches within a part is mostly in few such stretches. Products
- * of halves, as in fm_pair_home.
+ * a secret hash of the others. What a program touches within a chunk is mostly in few such ranges.
+ * Products of halves, as in fm_pair_home.
  */
-ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const uint32_t multiplier[3],
-                              const unsigned bits, uint16_t *restrict slots)
+ALWAYS_INLINE void chunk_slots(const uint64_t *restrict keys, size_t count, const uint32_t multiplier[3],
+                               const unsigned bits, uint16_t *restrict slots)
 {
     const uint64_t within = (UINT64_C(1) << bits) - 1;
     const uint32_t spread =
-        2 * (UINT32_C(0x9E3779B1) >> (33 - bits)) + 1; /* of 2^bits, the golden ratio's part */
+        2 * (UINT32_C(0x9E3779B1) >> (33 - bits)) + 1; /* of 2^bits, the golden ratio's chunk */
     size_t i = 0;
 #if defined(__AVX512F__)
     const __m512i low = _mm512_set1_epi64(multiplier[0]), high = _mm512_set1_epi64(multiplier[1]),
@@ -64,33 +65,34 @@ ALWAYS_INLINE void part_slots(const uint64_t *restrict keys, size_t count, const
 }
 
 /* Another block's slot: looks on. Returns the block's latest reference (1 + …) or 0; stores this one. */
-static size_t part_probe(const uint64_t *keys, size_t i, fm_part *part, size_t *probes)
+static size_t chunk_probe(const uint64_t *keys, size_t i, fm_cache_chunk *chunk, size_t *probes)
 {
-    size_t slot = part->slot[i], found;
+    size_t slot = chunk->slot[i], found;
     do {
-        slot = (slot + 1) % FM_PART_SLOTS;
-        found = part->entry[slot];
+        slot = (slot + 1) % FM_CACHE_CHUNK_SLOTS;
+        found = chunk->entry[slot];
         ++*probes;
     } while (found != 0 && keys[found - 1] != keys[i]);
-    part->entry[slot] = (uint16_t)(i + 1);
-    part->slot[i] = (uint16_t)slot;
+    chunk->entry[slot] = (uint16_t)(i + 1);
+    chunk->slot[i] = (uint16_t)slot;
     return found;
 }
 
-static bool kernel_part_link(const uint64_t *restrict keys, size_t count, fm_part *restrict part)
+static bool kernel_chunk_link(const uint64_t *restrict keys, size_t count, fm_cache_chunk *restrict chunk)
 {
-    uint16_t *const entry = part->entry, *const before = part->before;
+    uint16_t *const entry = chunk->entry, *const before = chunk->before;
     size_t probes = 0;
-    part_slots(keys, count, part->multiplier, FM_PART_SLOT_BITS, part->slot);
+    chunk_slots(keys, count, chunk->multiplier, FM_CACHE_CHUNK_SLOT_BITS, chunk->slot);
     for (size_t i = 0; i < count; i++) {
-        const size_t slot = part->slot[i];
+        const size_t slot = chunk->slot[i];
         size_t found = entry[slot], at = found ? found - 1 : i; /* a free slot agrees with everything */
         entry[slot] = (uint16_t)(i + 1);
         if (__builtin_expect(keys[at] != keys[i], 0)) {
             entry[slot] = (uint16_t)found;
-            found = part_probe(keys, i, part, &probes);
-            if (probes > 2 * FM_PART_MOST) { /* keys that were not chosen to collide do not meet that often */
-                memset(entry, 0, sizeof part->entry);
+            found = chunk_probe(keys, i, chunk, &probes);
+            if (probes >
+                2 * FM_CACHE_CHUNK_MOST) { /* keys that were not chosen to collide do not meet that often */
+                memset(entry, 0, sizeof chunk->entry);
                 return false;
             }
         }
@@ -108,10 +110,10 @@ ALWAYS_INLINE unsigned word_mask(__m256i lanes)
 }
 #endif
 
-static void kernel_part_sort(size_t count, fm_part *restrict part)
+static void kernel_chunk_sort(size_t count, fm_cache_chunk *restrict chunk)
 {
     size_t firsts = 0, aparts = 0, i = 0;
-    memset(part->first_bits, 0, sizeof part->first_bits);
+    memset(chunk->first_bits, 0, sizeof chunk->first_bits);
 #if defined(__AVX512F__)
     const __m512i close = _mm512_set1_epi16(FM_CLOSE), none = _mm512_set1_epi16(FAR_LAG);
     __m512i index = _mm512_add_epi16(
@@ -120,20 +122,20 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
                                               18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31)));
     __m512i number = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (; i < count; i += 32) {
-        __m512i before = _mm512_loadu_si512(part->before + i);
+        __m512i before = _mm512_loadu_si512(chunk->before + i);
         __m512i lag = _mm512_sub_epi16(index, before);
         const uint32_t live = count - i >= 32 ? UINT32_MAX : (UINT32_C(1) << (count - i)) - 1;
         uint32_t first = mask_bits(_mm512_testn_epi16_mask(before, before)) & live;
         uint32_t near = mask_bits(_mm512_cmple_epu16_mask(lag, close)) & live & ~first;
         uint32_t apart = live & ~first & ~near;
-        _mm256_storeu_si256((__m256i *)(part->lags + FM_CLOSE + i),
+        _mm256_storeu_si256((__m256i *)(chunk->lags + FM_CLOSE + i),
                             _mm512_cvtepi16_epi8(_mm512_mask_mov_epi16(none, near, lag)));
-        part->first_bits[i / 64] |= (uint64_t)first << (i % 64);
+        chunk->first_bits[i / 64] |= (uint64_t)first << (i % 64);
         for (unsigned half = 0; half < 2; half++) {
             __mmask16 some = (__mmask16)(first >> (16 * half)), others = (__mmask16)(apart >> (16 * half));
-            _mm256_storeu_si256((__m256i *)(part->first + firsts),
+            _mm256_storeu_si256((__m256i *)(chunk->first + firsts),
                                 _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(some, number)));
-            _mm256_storeu_si256((__m256i *)(part->apart + aparts),
+            _mm256_storeu_si256((__m256i *)(chunk->apart + aparts),
                                 _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(others, number)));
             firsts += (unsigned)__builtin_popcount(mask_bits(some));
             aparts += (unsigned)__builtin_popcount(mask_bits(others));
@@ -145,24 +147,24 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
     const __m256i close = _mm256_set1_epi16(FM_CLOSE), none = _mm256_set1_epi16(FAR_LAG);
     __m256i number = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (; i < count; i += 16) {
-        const __m256i before = _mm256_loadu_si256((const __m256i *)(part->before + i));
+        const __m256i before = _mm256_loadu_si256((const __m256i *)(chunk->before + i));
         const __m256i lag = _mm256_sub_epi16(number, _mm256_sub_epi16(before, _mm256_set1_epi16(1)));
         const __m256i firsts_here = _mm256_cmpeq_epi16(before, _mm256_setzero_si256());
         const __m256i near =
             _mm256_andnot_si256(firsts_here, _mm256_cmpeq_epi16(_mm256_min_epu16(lag, close), lag));
         const __m256i lags = _mm256_blendv_epi8(none, lag, near);
-        _mm_storeu_si128((__m128i *)(part->lags + FM_CLOSE + i),
+        _mm_storeu_si128((__m128i *)(chunk->lags + FM_CLOSE + i),
                          _mm_packus_epi16(_mm256_castsi256_si128(lags), _mm256_extracti128_si256(lags, 1)));
         const unsigned live = count - i >= 16 ? 0xFFFF : (1U << (count - i)) - 1;
         const unsigned first = word_mask(firsts_here) & live;
         const unsigned apart = live & ~(first | word_mask(near));
-        part->first_bits[i / 64] |= (uint64_t)first << (i % 64);
+        chunk->first_bits[i / 64] |= (uint64_t)first << (i % 64);
         for (unsigned half = 0; half < 2; half++) {
             const __m128i from = _mm_set1_epi16((short)(i + 8 * half));
             const unsigned some = first >> (8 * half) & 0xFF, others = apart >> (8 * half) & 0xFF;
-            _mm_storeu_si128((__m128i *)(part->first + firsts),
+            _mm_storeu_si128((__m128i *)(chunk->first + firsts),
                              _mm_add_epi16(from, _mm_cvtepu8_epi16(lane_bytes(some))));
-            _mm_storeu_si128((__m128i *)(part->apart + aparts),
+            _mm_storeu_si128((__m128i *)(chunk->apart + aparts),
                              _mm_add_epi16(from, _mm_cvtepu8_epi16(lane_bytes(others))));
             firsts += (unsigned)__builtin_popcount(some);
             aparts += (unsigned)__builtin_popcount(others);
@@ -171,24 +173,24 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
     }
 #else
     for (; i < count; i++) {
-        const size_t lag = i + 1 - part->before[i];
-        const bool first = part->before[i] == 0, near = !first && lag <= FM_CLOSE;
-        part->lags[FM_CLOSE + i] = (uint8_t)(near ? lag : FAR_LAG);
-        part->first_bits[i / 64] |= (uint64_t)first << (i % 64);
-        part->first[firsts] = (uint16_t)i;
-        part->apart[aparts] = (uint16_t)i;
+        const size_t lag = i + 1 - chunk->before[i];
+        const bool first = chunk->before[i] == 0, near = !first && lag <= FM_CLOSE;
+        chunk->lags[FM_CLOSE + i] = (uint8_t)(near ? lag : FAR_LAG);
+        chunk->first_bits[i / 64] |= (uint64_t)first << (i % 64);
+        chunk->first[firsts] = (uint16_t)i;
+        chunk->apart[aparts] = (uint16_t)i;
         firsts += first;
         aparts += !first && !near;
     }
 #endif
-    memset(part->lags + FM_CLOSE + count, FAR_LAG, 64);
-    part->first_count = firsts;
-    part->apart_count = aparts;
-    memset(part->latest, 0, count);
+    memset(chunk->lags + FM_CLOSE + count, FAR_LAG, 64);
+    chunk->first_count = firsts;
+    chunk->apart_count = aparts;
+    memset(chunk->latest, 0, count);
     for (size_t f = 0; f < firsts; f++) {
-        uint16_t *const entry = &part->entry[part->slot[part->first[f]]];
-        part->last[f] = (uint16_t)(*entry - 1);
-        part->latest[*entry - 1] = FM_LAST;
+        uint16_t *const entry = &chunk->entry[chunk->slot[chunk->first[f]]];
+        chunk->last[f] = (uint16_t)(*entry - 1);
+        chunk->latest[*entry - 1] = FM_LAST;
         *entry = 0;
     }
 }
@@ -203,9 +205,9 @@ static void kernel_part_sort(size_t count, fm_part *restrict part)
  * to its block. The distance is the number of bits below that of lag L, which is then cleared.
  */
 #if defined(__AVX512F__)
-/* The distances of all references, those that are not close included, which get anything. Eight pieces of the
- * part at once, of which each begins 64 references earlier: then its bits are known. */
-ALWAYS_INLINE void part_close_all(size_t count, const uint8_t *lag, uint8_t *distance)
+/* The distances of all references, those that are not close included, which get anything. Eight eighths of the
+ * chunk at once, of which each begins 64 references earlier: then its bits are known. */
+ALWAYS_INLINE void chunk_close_all(size_t count, const uint8_t *lag, uint8_t *distance)
 {
     const size_t length = (count + 63) / 64 * 8;
     const __m512i one = _mm512_set1_epi64(1), byte = _mm512_set1_epi64(0xFF), low = _mm512_set1_epi8(15),
@@ -215,8 +217,8 @@ ALWAYS_INLINE void part_close_all(size_t count, const uint8_t *lag, uint8_t *dis
     for (size_t at = 0; at < FM_CLOSE + length; at += 8) {
         const bool counted = at >= FM_CLOSE;
         uint64_t eight[8];
-        for (size_t piece = 0; piece < 8; piece++)
-            memcpy(&eight[piece], lag + piece * length + at - FM_CLOSE, 8);
+        for (size_t eighth = 0; eighth < 8; eighth++)
+            memcpy(&eight[eighth], lag + eighth * length + at - FM_CLOSE, 8);
         const __m512i lags = _mm512_sub_epi8(_mm512_loadu_si512(eight), _mm512_set1_epi8(1));
         __m512i found = _mm512_setzero_si512();
 #pragma GCC unroll 8
@@ -236,8 +238,8 @@ ALWAYS_INLINE void part_close_all(size_t count, const uint8_t *lag, uint8_t *dis
         }
         if (!counted) continue;
         _mm512_storeu_si512(eight, found);
-        for (size_t piece = 0; piece < 8; piece++)
-            memcpy(distance + piece * length + at - FM_CLOSE, &eight[piece], 8);
+        for (size_t eighth = 0; eighth < 8; eighth++)
+            memcpy(distance + eighth * length + at - FM_CLOSE, &eight[eighth], 8);
     }
 }
 #endif
@@ -245,7 +247,7 @@ ALWAYS_INLINE void part_close_all(size_t count, const uint8_t *lag, uint8_t *dis
 #if defined(__AVX2__) && !defined(__AVX512F__)
 /* The distance of one close reference, by comparing with all 64 before it at once: those that are d back and
  * whose lag and d are over L together. */
-ALWAYS_INLINE unsigned part_close_one(const uint8_t *lag, unsigned own)
+ALWAYS_INLINE unsigned chunk_close_one(const uint8_t *lag, unsigned own)
 {
     uint64_t first = 0;
     for (unsigned half = 0; half < 2; half++) {
@@ -262,7 +264,7 @@ ALWAYS_INLINE unsigned part_close_one(const uint8_t *lag, unsigned own)
 }
 
 /* Of 32 references: those with small lags together, as above, and the others one by one. */
-ALWAYS_INLINE void part_close_half(const uint8_t *lag, uint8_t *distance, uint64_t *close_count)
+ALWAYS_INLINE void chunk_close_half(const uint8_t *lag, uint8_t *distance, uint64_t *close_count)
 {
     enum { TOGETHER = 16 };
     const __m256i one = _mm256_set1_epi8(1), lags = _mm256_loadu_si256((const __m256i *)lag);
@@ -283,7 +285,7 @@ ALWAYS_INLINE void part_close_half(const uint8_t *lag, uint8_t *distance, uint64
     }
     uint32_t others = (uint32_t)_mm256_movemask_epi8(close) & ~together;
     for (; others; others &= others - 1) {
-        const unsigned i = (unsigned)__builtin_ctz(others), found = part_close_one(lag + i, lag[i]);
+        const unsigned i = (unsigned)__builtin_ctz(others), found = chunk_close_one(lag + i, lag[i]);
         distance[i] = (uint8_t)found;
         close_count[found]++;
     }
@@ -293,12 +295,12 @@ ALWAYS_INLINE void part_close_half(const uint8_t *lag, uint8_t *distance, uint64
 #if defined(__AVX512F__)
 /* How many close references have which distance: small ones are counted in bytes of registers, the others
  * listed first, as it is hard to predict which these are. */
-ALWAYS_INLINE void part_close_counts(size_t count, const uint8_t *lag, const uint8_t *distance,
-                                     uint64_t *counts)
+ALWAYS_INLINE void chunk_close_counts(size_t count, const uint8_t *lag, const uint8_t *distance,
+                                      uint64_t *counts)
 {
     enum { SMALL = 16 };
-    _Static_assert((int)FM_PART_WORDS <= (int)UINT8_MAX, "the bytes do not overflow");
-    uint8_t large[FM_PART_ROOM];
+    _Static_assert((int)FM_CACHE_CHUNK_WORDS <= (int)UINT8_MAX, "the bytes do not overflow");
+    uint8_t large[FM_CACHE_CHUNK_ROOM];
     size_t large_count = 0;
     __m512i sums[SMALL];
 #pragma GCC unroll 16
@@ -329,16 +331,16 @@ ALWAYS_INLINE void part_close_counts(size_t count, const uint8_t *lag, const uin
 }
 #endif
 
-static void kernel_part_close(size_t count, fm_part *restrict part)
+static void kernel_chunk_close(size_t count, fm_cache_chunk *restrict chunk)
 {
-    const uint8_t *const lag = fm_part_lag(part);
-    memset(part->close_count, 0, sizeof part->close_count);
-    if (part->first_count + part->apart_count == count) return; /* none is close */
+    const uint8_t *const lag = fm_chunk_lag(chunk);
+    memset(chunk->close_count, 0, sizeof chunk->close_count);
+    if (chunk->first_count + chunk->apart_count == count) return; /* none is close */
 #if defined(__AVX512F__)
-    part_close_all(count, lag, part->distance);
-    part_close_counts(count, lag, part->distance, part->close_count);
+    chunk_close_all(count, lag, chunk->distance);
+    chunk_close_counts(count, lag, chunk->distance, chunk->close_count);
 #elif defined(__AVX2__)
-    for (size_t i = 0; i < count; i += 32) part_close_half(lag + i, part->distance + i, part->close_count);
+    for (size_t i = 0; i < count; i += 32) chunk_close_half(lag + i, chunk->distance + i, chunk->close_count);
 #else
     for (size_t i = 0; i < count; i += 64) {
         uint8_t left[64], counted[64];
@@ -353,18 +355,18 @@ static void kernel_part_close(size_t count, fm_part *restrict part)
                 counted[j] = (uint8_t)(counted[j] + (back[j] > left[j]));
             }
         }
-        memcpy(part->distance + i, counted, 64);
+        memcpy(chunk->distance + i, counted, 64);
         for (unsigned j = 0; j < 64; j++)
-            if (lag[i + j] <= FM_CLOSE) part->close_count[counted[j]]++;
+            if (lag[i + j] <= FM_CLOSE) chunk->close_count[counted[j]]++;
     }
 #endif
 }
 
 /* Which references are marked, at least as high as `least`. */
-static void part_bits(const fm_part *part, size_t count, uint8_t least, uint64_t *bits)
+static void chunk_bits(const fm_cache_chunk *chunk, size_t count, uint8_t least, uint64_t *bits)
 {
-    for (size_t word = 0; word < FM_PART_WORDS; word++) {
-        const uint8_t *const latest = part->latest + 64 * word;
+    for (size_t word = 0; word < FM_CACHE_CHUNK_WORDS; word++) {
+        const uint8_t *const latest = chunk->latest + 64 * word;
         uint64_t all = 0;
         if (64 * word < count) {
 #if defined(__AVX512F__)
@@ -387,33 +389,33 @@ static void part_bits(const fm_part *part, size_t count, uint8_t least, uint64_t
 
 /* counters[w]: how many bits are set in the words before w. In two steps where they are not in registers: in
  * all rows before that of w, and in its row. */
-enum { PART_ROW = 8, PART_ROWS = 8, PART_COUNTERS = 64 };
-typedef struct part_counters {
+enum { CHUNK_ROW = 8, CHUNK_ROWS = 8, CHUNK_COUNTERS = 64 };
+typedef struct chunk_counters {
 #if defined(__AVX512F__)
     __m512i low, high;
 #else
-    uint16_t rows[PART_ROWS] __attribute__((aligned(16)));
-    uint16_t words[PART_ROWS][PART_ROW] __attribute__((aligned(16)));
+    uint16_t rows[CHUNK_ROWS] __attribute__((aligned(16)));
+    uint16_t words[CHUNK_ROWS][CHUNK_ROW] __attribute__((aligned(16)));
 #endif
-} part_counters;
-_Static_assert(PART_ROW == PART_ROWS, "one table of steps serves both");
+} chunk_counters;
+_Static_assert(CHUNK_ROW == CHUNK_ROWS, "one table of steps serves both");
 
-ALWAYS_INLINE void part_counters_load(part_counters *counters, const uint16_t *from)
+ALWAYS_INLINE void chunk_counters_load(chunk_counters *counters, const uint16_t *from)
 {
 #if defined(__AVX512F__)
     counters->low = _mm512_loadu_si512(from);
     counters->high = _mm512_loadu_si512(from + 32);
 #else
-    for (size_t row = 0; row < PART_ROWS; row++) {
-        counters->rows[row] = from[PART_ROW * row];
-        for (size_t word = 0; word < PART_ROW; word++)
-            counters->words[row][word] = (uint16_t)(from[PART_ROW * row + word] - from[PART_ROW * row]);
+    for (size_t row = 0; row < CHUNK_ROWS; row++) {
+        counters->rows[row] = from[CHUNK_ROW * row];
+        for (size_t word = 0; word < CHUNK_ROW; word++)
+            counters->words[row][word] = (uint16_t)(from[CHUNK_ROW * row + word] - from[CHUNK_ROW * row]);
     }
 #endif
 }
 
 /* The counter of a word, and one less for every word behind it. */
-ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t word)
+ALWAYS_INLINE uint32_t chunk_counters_clear(chunk_counters *counters, uint32_t word)
 {
 #if defined(__AVX512F__)
     const __m512i one = _mm512_set1_epi16(1);
@@ -424,15 +426,15 @@ ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t wor
     counters->high = _mm512_mask_sub_epi16(counters->high, behind_high, counters->high, one);
     return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(found)) & 0xFFFF;
 #else
-    static const uint16_t behind[PART_ROW][PART_ROW] __attribute__((aligned(16))) = {
+    static const uint16_t behind[CHUNK_ROW][CHUNK_ROW] __attribute__((aligned(16))) = {
         {0, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1},
         {0, 0, 0, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 1},
         {0, 0, 0, 0, 0, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 1, 1},
         {0, 0, 0, 0, 0, 0, 0, 1}, {0},
     };
-    const uint32_t row = word / PART_ROW, in = word % PART_ROW;
+    const uint32_t row = word / CHUNK_ROW, in = word % CHUNK_ROW;
     const uint32_t found = (uint32_t)counters->rows[row] + counters->words[row][in];
-    for (uint32_t i = 0; i < PART_ROW; i++) {
+    for (uint32_t i = 0; i < CHUNK_ROW; i++) {
         counters->rows[i] = (uint16_t)(counters->rows[i] - behind[row][i]);
         counters->words[row][i] = (uint16_t)(counters->words[row][i] - behind[in][i]);
     }
@@ -441,56 +443,56 @@ ALWAYS_INLINE uint32_t part_counters_clear(part_counters *counters, uint32_t wor
 }
 
 /*
- * At an apart reference, the blocks touched since the one before to its block are all that the part touched
+ * At an apart reference, the blocks touched since the one before to its block are all that the chunk touched
  * so far, but for those whose latest reference lies no later than that. Whatever is touched again closely is
  * not among these by then: so a bitmap of the other references is enough, in which apart ones clear what they
  * leave. wide: a counter is of two words.
  */
-ALWAYS_INLINE void part_apart_body(size_t count, fm_part *restrict part, const bool wide)
+ALWAYS_INLINE void chunk_apart_body(size_t count, fm_cache_chunk *restrict chunk, const bool wide)
 {
-    const size_t aparts = part->apart_count;
-    uint64_t latest[FM_PART_WORDS];
-    uint16_t before[PART_COUNTERS] = {0}, touched[FM_PART_WORDS];
-    for (size_t a = 0; a < aparts; a++) part->latest[part->before[part->apart[a]] - 1] = FM_LEFT_LATER;
-    part_bits(part, count, FM_LEFT_LATER, latest);
+    const size_t aparts = chunk->apart_count;
+    uint64_t latest[FM_CACHE_CHUNK_WORDS];
+    uint16_t before[CHUNK_COUNTERS] = {0}, touched[FM_CACHE_CHUNK_WORDS];
+    for (size_t a = 0; a < aparts; a++) chunk->latest[chunk->before[chunk->apart[a]] - 1] = FM_LEFT_LATER;
+    chunk_bits(chunk, count, FM_LEFT_LATER, latest);
     uint32_t live = 0, firsts = 0;
     for (size_t word = 0; 64 * word < count; word++) {
         if (!wide || word % 2 == 0) before[word >> wide] = (uint16_t)live;
         touched[word] = (uint16_t)firsts;
         live += (uint32_t)__builtin_popcountll(latest[word]);
-        firsts += (uint32_t)__builtin_popcountll(part->first_bits[word]);
+        firsts += (uint32_t)__builtin_popcountll(chunk->first_bits[word]);
     }
-    part_counters counters;
-    part_counters_load(&counters, before);
+    chunk_counters counters;
+    chunk_counters_load(&counters, before);
     for (size_t a = 0; a < aparts; a++) {
-        const uint32_t reference = part->apart[a], left = part->before[reference] - 1U;
+        const uint32_t reference = chunk->apart[a], left = chunk->before[reference] - 1U;
         const uint64_t word = latest[left / 64], bit = UINT64_C(1) << (left % 64);
-        const uint64_t earlier = part->first_bits[reference / 64] & ((UINT64_C(1) << (reference % 64)) - 1);
+        const uint64_t earlier = chunk->first_bits[reference / 64] & ((UINT64_C(1) << (reference % 64)) - 1);
         uint32_t rank = (uint32_t)__builtin_popcountll(word & (bit | (bit - 1)));
         if (wide) { /* the word before, if there is one that the counter is of */
             const uint64_t second = left / 64 % 2;
             rank += (uint32_t)__builtin_popcountll(latest[left / 128 * 2] & (0 - second));
         }
         latest[left / 64] = word & ~bit;
-        rank += part_counters_clear(&counters, (left / 64) >> wide);
-        part->apart_distance[a] = touched[reference / 64] + (uint32_t)__builtin_popcountll(earlier) - rank;
+        rank += chunk_counters_clear(&counters, (left / 64) >> wide);
+        chunk->apart_distance[a] = touched[reference / 64] + (uint32_t)__builtin_popcountll(earlier) - rank;
     }
 }
 
-static void kernel_part_apart(size_t count, fm_part *restrict part)
+static void kernel_chunk_apart(size_t count, fm_cache_chunk *restrict chunk)
 {
-    if (part->apart_count == 0) return;
-    if (count > 64 * PART_COUNTERS)
-        part_apart_body(count, part, true);
+    if (chunk->apart_count == 0) return;
+    if (count > 64 * CHUNK_COUNTERS)
+        chunk_apart_body(count, chunk, true);
     else
-        part_apart_body(count, part, false);
+        chunk_apart_body(count, chunk, false);
 }
 
-static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const uint32_t *restrict leave,
-                              const uint8_t *restrict close_range, const fm_part *restrict part,
-                              fm_kept_tags *restrict kept)
+static void kernel_chunk_pairs(size_t count, const uint32_t *restrict now, const uint32_t *restrict leave,
+                               const uint8_t *restrict close_range, const fm_cache_chunk *restrict chunk,
+                               fm_kept_tags *restrict kept)
 {
-    const uint8_t *const lag = fm_part_lag(part);
+    const uint8_t *const lag = fm_chunk_lag(chunk);
     size_t pairs = kept->pair_count, i = 0;
 #if defined(__AVX512F__)
     const __m512i mark = _mm512_set1_epi64((long long)FM_PAIR_MARK), one = _mm512_set1_epi32(1);
@@ -500,9 +502,9 @@ static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const 
     for (; i < count; i += 16) {
         __mmask16 close =
             _mm_cmple_epu8_mask(_mm_loadu_si128((const __m128i *)(lag + i)), _mm_set1_epi8(FM_CLOSE));
-        __m512i back = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(part->before + i)));
+        __m512i back = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(chunk->before + i)));
         __m512i use = _mm512_mask_i32gather_epi32(back, close, _mm512_sub_epi32(back, one), leave, 4);
-        __m512i distance = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(part->distance + i)));
+        __m512i distance = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(chunk->distance + i)));
         __m512i range = _mm512_permutex2var_epi32(ranges[0], distance, ranges[1]);
         range = _mm512_mask_mov_epi32(range, _mm512_test_epi32_mask(distance, _mm512_set1_epi32(32)),
                                       _mm512_permutex2var_epi32(ranges[2], distance, ranges[3]));
@@ -527,14 +529,14 @@ static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const 
         const __m128i lags = _mm_loadu_si128((const __m128i *)(lag + i)),
                       close = _mm_cmpeq_epi8(_mm_min_epu8(lags, _mm_set1_epi8(FM_CLOSE)), lags);
         /* By the upper two of six bits, which blendv finds in the highest one of each byte. */
-        const __m128i distance = _mm_loadu_si128((const __m128i *)(part->distance + i)),
+        const __m128i distance = _mm_loadu_si128((const __m128i *)(chunk->distance + i)),
                       bit_4 = _mm_slli_epi16(distance, 3), bit_5 = _mm_slli_epi16(distance, 2);
         const __m128i below_32 = _mm_blendv_epi8(_mm_shuffle_epi8(ranges[0], distance),
                                                  _mm_shuffle_epi8(ranges[1], distance), bit_4),
                       from_32 = _mm_blendv_epi8(_mm_shuffle_epi8(ranges[2], distance),
                                                 _mm_shuffle_epi8(ranges[3], distance), bit_4);
         __m128i range = _mm_blendv_epi8(below_32, from_32, bit_5);
-        const __m256i before = _mm256_loadu_si256((const __m256i *)(part->before + i));
+        const __m256i before = _mm256_loadu_si256((const __m256i *)(chunk->before + i));
         uint16_t back[16] __attribute__((aligned(32))); /* 0 where it is not close */
         _mm256_store_si256((__m256i *)back, _mm256_and_si256(_mm256_sub_epi16(before, _mm256_set1_epi16(1)),
                                                              _mm256_cvtepi8_epi16(close)));
@@ -558,74 +560,75 @@ static void kernel_part_pairs(size_t count, const uint32_t *restrict now, const 
 #else
     for (; i < count; i++) {
         const bool close = lag[i] <= FM_CLOSE;
-        const uint32_t use = leave[part->before[i] - (size_t)close];
-        kept->pair[pairs] = fm_pair_word(use, now[i], close_range[part->distance[i] % FM_CLOSE]);
+        const uint32_t use = leave[chunk->before[i] - (size_t)close];
+        kept->pair[pairs] = fm_pair_word(use, now[i], close_range[chunk->distance[i] % FM_CLOSE]);
         pairs += close;
     }
 #endif
     kept->pair_count = pairs;
 }
 
-static void kernel_part_first(const uint64_t *restrict keys, size_t count, uint64_t position,
-                              const uint32_t *restrict now, const uint32_t *restrict leave,
-                              fm_part *restrict part)
+static void kernel_chunk_first(const uint64_t *restrict keys, size_t count, uint64_t position,
+                               const uint32_t *restrict now, const uint32_t *restrict leave,
+                               fm_cache_chunk *restrict chunk)
 {
-    uint64_t last_bits[FM_PART_WORDS];
+    uint64_t last_bits[FM_CACHE_CHUNK_WORDS];
     const uint64_t line = position >> FM_LINE_SHIFT;
     const uint32_t offset = (uint32_t)position & ((1U << FM_LINE_SHIFT) - 1);
-    uint32_t earlier[FM_PART_WORDS], lasts = 0;
-    part_bits(part, count, FM_LAST, last_bits);
-    for (size_t word = 0; word < FM_PART_WORDS; word++) {
+    uint32_t earlier[FM_CACHE_CHUNK_WORDS], lasts = 0;
+    chunk_bits(chunk, count, FM_LAST, last_bits);
+    for (size_t word = 0; word < FM_CACHE_CHUNK_WORDS; word++) {
         earlier[word] = lasts;
         lasts += (uint32_t)__builtin_popcountll(last_bits[word]);
     }
     /* The positions in order, from the first line's beginning on: without a division for each reference. */
-    uint16_t places[FM_PART_MOST];
+    uint16_t places[FM_CACHE_CHUNK_MOST];
     for (uint32_t k = 0; k < lasts; k++) {
         const uint32_t at = offset + k;
         places[k] = (uint16_t)((at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS);
     }
-    for (size_t f = 0; f < part->first_count; f++) {
-        const size_t first = part->first[f], last = part->last[f];
+    for (size_t f = 0; f < chunk->first_count; f++) {
+        const size_t first = chunk->first[f], last = chunk->last[f];
         const uint64_t before = last_bits[last / 64] & ((UINT64_C(1) << (last % 64)) - 1);
-        part->key[f] = keys[first];
-        part->position[f] =
+        chunk->key[f] = keys[first];
+        chunk->position[f] =
             (line << FM_LINE_SHIFT) + places[earlier[last / 64] + (uint32_t)__builtin_popcountll(before)];
         if (now) {
-            part->position[f] |= (uint64_t)leave[last] << FM_TAG_SHIFT;
-            part->now[f] = now[first];
+            chunk->position[f] |= (uint64_t)leave[last] << FM_TAG_SHIFT;
+            chunk->now[f] = now[first];
         }
     }
 }
 
 ALWAYS_INLINE void lookup_first_body(fm_block_table *table, const fm_recency_window *window,
-                                     const fm_part *restrict part, size_t first,
-                                     fm_bucket *const *restrict homes, fm_chunk *restrict chunk,
+                                     const fm_cache_chunk *restrict chunk, size_t first,
+                                     fm_bucket *const *restrict homes, fm_lookups *restrict lookups,
                                      const bool tagged)
 {
     const char *const lines = (const char *)window->words;
-    const size_t count = chunk->count;
-    uint64_t old[FM_CHUNK];
+    const size_t count = lookups->count;
+    uint64_t old[FM_LOOKUPS];
     for (size_t i = 0; i < count; i++) {
         fetch_spill(homes, i, count);
-        uint64_t *slot = place(table, homes[i], part->key[first + i]);
+        uint64_t *slot = place(table, homes[i], chunk->key[first + i]);
         old[i] = *slot;
-        *slot = part->position[first + i];
+        *slot = chunk->position[first + i];
         fetch_line(lines, old[i], tagged);
     }
-    /* Blocks that the part touched before are more recent than whatever the window has. */
-    split(window, old, part->now + first, window->open_live + (uint32_t)first, chunk, tagged);
+    /* Blocks that the chunk touched before are more recent than whatever the window has. */
+    split(window, old, chunk->now + first, window->open_live + (uint32_t)first, lookups, tagged);
 }
 
-static void kernel_lookup_first(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
-                                size_t first, fm_bucket *const *homes, fm_chunk *chunk)
+static void kernel_lookup_first(fm_block_table *table, const fm_recency_window *window,
+                                const fm_cache_chunk *chunk, size_t first, fm_bucket *const *homes,
+                                fm_lookups *lookups)
 {
-    lookup_first_body(table, window, part, first, homes, chunk, false);
+    lookup_first_body(table, window, chunk, first, homes, lookups, false);
 }
 
 static void kernel_lookup_first_tagged(fm_block_table *table, const fm_recency_window *window,
-                                       const fm_part *part, size_t first, fm_bucket *const *homes,
-                                       fm_chunk *chunk)
+                                       const fm_cache_chunk *chunk, size_t first, fm_bucket *const *homes,
+                                       fm_lookups *lookups)
 {
-    lookup_first_body(table, window, part, first, homes, chunk, true);
+    lookup_first_body(table, window, chunk, first, homes, lookups, true);
 }
