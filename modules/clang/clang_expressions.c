@@ -29,23 +29,6 @@ void count_operation(fm_front *f, CXType type, char operation)
     }
 }
 
-/* left * right, left / right; complex ones by their parts, as docs/STATIC.md says. */
-static void count_product(fm_front *f, bool divide, bool left, bool right)
-{
-    fm_region_operations *o = operations_of(f);
-    if (!o) return;
-    if (divide && right) { /* by the conjugate: numerator, square of the right side, two quotients */
-        o->multiplies += left ? 6 : 4;
-        o->adds += left ? 3 : 1;
-        o->divides += 2;
-    } else if (divide) {
-        o->divides += 2;
-    } else {
-        o->multiplies += left && right ? 4 : 2;
-        o->adds += left && right ? 2 : 0;
-    }
-}
-
 /* + * / s(pecial) */
 static const fm_form *form_of_value(fm_front *f, CXCursor where, const value *v, const char *what)
 {
@@ -143,11 +126,12 @@ static value arithmetic_value(fm_front *f, CXCursor where, CXType type, char ope
         refuse(f, where, "'%s' computes with the type '%s', which is not counted", source_text(f, where),
                type_name(f, type));
     const bool constant = is_constant(left) && is_constant(right);
-    if (!constant && is_complex(type) && (operation == '*' || operation == '/'))
-        count_product(f, operation == '/', is_complex(clang_getCursorType(bare(f, one))),
-                      is_complex(clang_getCursorType(bare(f, other))));
-    else if (!constant)
-        count_operation(f, type, operation);
+    const bool product = is_complex(type) && (operation == '*' || operation == '/');
+    if (!constant && !product) count_operation(f, type, operation);
+    if (!constant && product && operations_of(f))
+        fm_front_count_product(operations_of(f), operation == '/',
+                               is_complex(clang_getCursorType(bare(f, one))),
+                               is_complex(clang_getCursorType(bare(f, other))));
     if (class == TYPE_INTEGER && left->kind == VALUE_INTEGER && right->kind == VALUE_INTEGER)
         return combined_value(f, operation, left, right);
     if (class == TYPE_INTEGER) return data(left->kind == VALUE_DATA ? left->why : right->why);
@@ -481,22 +465,6 @@ value evaluate(fm_front *f, CXCursor expression)
  * have happened, in the order of the text, whether the program would have come so far or not.
  */
 
-static const fm_guard *compare_forms(fm_front *f, const char *sign,
-                                     const fm_form *difference) /* left - right */
-{
-    const fm_form *one = fm_form_number(f, 1);
-    if (strcmp(sign, ">=") == 0) return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, difference);
-    if (strcmp(sign, ">") == 0)
-        return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_subtract(f, difference, one));
-    if (strcmp(sign, "<=") == 0)
-        return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_scale(f, difference, -1));
-    if (strcmp(sign, "<") == 0)
-        return fm_guard_of(f, FM_GUARD_NOT_NEGATIVE,
-                           fm_form_subtract(f, fm_form_scale(f, difference, -1), one));
-    if (strcmp(sign, "==") == 0) return fm_guard_of(f, FM_GUARD_ZERO, difference);
-    return fm_guard_of(f, FM_GUARD_NOT_ZERO, difference);
-}
-
 /* How many elements two pointers into one array are apart; NULL: not known. */
 static const fm_form *pointers_apart(fm_front *f, const location *left, const location *right)
 {
@@ -522,7 +490,7 @@ static const fm_guard *comparison_from(fm_front *f, CXCursor left, CXCursor righ
     value l = evaluate(f, left), r = evaluate(f, right);
     if (l.kind == VALUE_POINTER && r.kind == VALUE_POINTER) {
         const fm_form *distance = pointers_apart(f, &l.at, &r.at);
-        if (distance) return compare_forms(f, sign, distance);
+        if (distance) return fm_guard_compare(f, sign, distance);
         *why = fm_front_text(f, "'%s' and '%s' are pointers that cannot be compared", source_text(f, left),
                              source_text(f, right));
         return NULL;
@@ -534,7 +502,7 @@ static const fm_guard *comparison_from(fm_front *f, CXCursor left, CXCursor righ
         if (is_unsigned(clang_getCursorType(left)) && strcmp(sign, ">=") == 0 &&
             fm_form_is_number(r.number, &number) && number == 0)
             return fm_guard_constant(f, true);
-        return compare_forms(f, sign, fm_form_subtract(f, l.number, r.number));
+        return fm_guard_compare(f, sign, fm_form_subtract(f, l.number, r.number));
     }
     CXType type = classify(clang_getCursorType(left)) == TYPE_FLOAT ? clang_getCursorType(left)
                                                                     : clang_getCursorType(right);

@@ -363,11 +363,7 @@ static const char *clean_name(fm_front *f, const char *wanted)
 
 static const char *free_name(fm_front *f, const char *wanted)
 {
-    const char *clean = clean_name(f, wanted), *name = clean;
-    for (unsigned turn = 1;; turn++) {
-        if (turn > 1) name = fm_front_text(f, "%s.%u", clean, turn);
-        if (!fm_front_array_named(f, name) && !fm_atom_named(f, name, false)) return name;
-    }
+    return fm_front_free_name(f, clean_name(f, wanted), false);
 }
 
 const fm_form *parameter(fm_front *f, const char *name)

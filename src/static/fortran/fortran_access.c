@@ -47,23 +47,10 @@ static void count_sum(fm_region_operations *operations, ft_base base, bool compa
 /* left * right, left / right */
 static void count_product(fm_region_operations *operations, ft_base left, ft_base right, bool divide)
 {
-    bool l = left == FT_COMPLEX_TYPE, r = right == FT_COMPLEX_TYPE;
-    if (left == FT_INTEGER_TYPE && right == FT_INTEGER_TYPE) {
+    if (left == FT_INTEGER_TYPE && right == FT_INTEGER_TYPE)
         operations->integers++;
-    } else if (!l && !r) {
-        *(divide ? &operations->divides : &operations->multiplies) += 1;
-    } else if (divide && r) { /* by the conjugate: numerator, square of the right side, two quotients */
-        operations->multiplies += l ? 6 : 4;
-        operations->adds += l ? 3 : 1;
-        operations->divides += 2;
-    } else if (divide) {
-        operations->divides += 2;
-    } else if (l && r) {
-        operations->multiplies += 4;
-        operations->adds += 2;
-    } else {
-        operations->multiplies += 2;
-    }
+    else
+        fm_front_count_product(operations, divide, left == FT_COMPLEX_TYPE, right == FT_COMPLEX_TYPE);
 }
 
 /* A small whole exponent is products, any other a function of the mathematical library. */

@@ -183,14 +183,7 @@ ft_object *fm_ft_new_object(ft_walker *walker, ft_activation *activation, const 
 static const char *new_name(ft_walker *walker, const char *name)
 {
     const char *base = fm_ft_safe_name(walker, name);
-    for (unsigned i = 1; base && i < 1000; i++) {
-        const char *tried =
-            fm_ft_intern(walker->context, i == 1 ? base : fm_ft_print(walker->context, "%s.%u", base, i));
-        if (!tried ||
-            (!fm_front_array_named(&walker->front, tried) && !fm_atom_named(&walker->front, tried, true)))
-            return tried;
-    }
-    return base;
+    return base ? fm_front_free_name(&walker->front, base, true) : NULL;
 }
 
 static const fm_form *new_parameter(ft_walker *walker, const char *name)

@@ -224,7 +224,9 @@ const fm_guard *fm_guard_constant(fm_front *f, bool holds);
 const fm_guard *fm_guard_of(fm_front *f, fm_guard_kind kind, const fm_form *form); /* numbers are decided */
 const fm_guard *fm_guard_join(fm_front *f, fm_guard_kind kind, const fm_guard *left, const fm_guard *right);
 const fm_guard *fm_guard_not(fm_front *f, const fm_guard *of);
-/* As written; NULL where an operand is NULL. sign: "<", "==", …; right is NULL for NOT. */
+/* difference: of the left side and the right one. sign: "<", "==", … */
+const fm_guard *fm_guard_compare(fm_front *f, const char *sign, const fm_form *difference);
+/* As written; NULL where an operand is NULL; right is NULL for NOT. */
 const fm_guard *fm_guard_compared(fm_front *f, const char *sign, const fm_form *left, const fm_form *right);
 const fm_guard *fm_guard_joined(fm_front *f, fm_guard_kind kind, const fm_guard *left, const fm_guard *right);
 const fm_guard *fm_guard_replace(fm_front *f, const fm_guard *of, const fm_replacement *replacements,
@@ -292,6 +294,11 @@ void fm_front_append(fm_front_list *list, fm_front_node *made);
 fm_front_touch *fm_front_touch_new(fm_front *f, fm_front_node *statement, bool store, fm_front_array *array,
                                    const fm_form *const *subscripts);
 bool fm_front_statement_counts(const fm_front_node *statement); /* does it touch or compute anything? */
+/* A product or a quotient of floating-point numbers; complex ones (left, right) by their parts, as
+ * docs/STATIC.md says. */
+void fm_front_count_product(fm_region_operations *operations, bool divide, bool left, bool right);
+/* The name, or with a number behind it, that no array and no parameter (loops: and no loop) has. */
+const char *fm_front_free_name(fm_front *f, const char *wanted, bool loops);
 fm_front_array *fm_front_array_add(fm_front *f, const fm_front_array *like); /* a copy */
 fm_front_array *fm_front_array_named(const fm_front *f, const char *name);   /* NULL: none */
 

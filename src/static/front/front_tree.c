@@ -75,20 +75,36 @@ const fm_guard *fm_guard_not(fm_front *f, const fm_guard *of)
                          fm_guard_not(f, of->right));
 }
 
+/* left - right compared with 0: what is to be not negative, 0, or not 0. */
+static const fm_form *compared_form(fm_front *f, const char *sign, const fm_form *difference,
+                                    fm_guard_kind *kind)
+{
+    const bool equality = sign[0] == '=' || sign[0] == '!', strict = sign[1] == '\0';
+    *kind = !equality ? FM_GUARD_NOT_NEGATIVE : sign[0] == '=' ? FM_GUARD_ZERO : FM_GUARD_NOT_ZERO;
+    if (sign[0] == '<') difference = fm_form_scale(f, difference, -1);
+    return strict ? fm_form_add_number(f, difference, -1) : difference;
+}
+
+const fm_guard *fm_guard_compare(fm_front *f, const char *sign, const fm_form *difference)
+{
+    fm_guard_kind kind;
+    const fm_form *form = compared_form(f, sign, difference, &kind);
+    return fm_guard_of(f, kind, form);
+}
+
 const fm_guard *fm_guard_compared(fm_front *f, const char *sign, const fm_form *left, const fm_form *right)
 {
-    const bool equality = sign[1] == '=' && (sign[0] == '=' || sign[0] == '!'), less = sign[0] == '<';
+    fm_guard_kind kind;
+    const fm_form *form = compared_form(f, sign, fm_form_subtract(f, left, right), &kind);
     const char *first = fm_form_text(f, left), *second = fm_form_text(f, right);
-    fm_guard *made = first && second ? guard_new(f, FM_GUARD_NOT_NEGATIVE, NULL, NULL) : NULL;
+    fm_guard *made = form && first && second ? guard_new(f, kind, NULL, NULL) : NULL;
     if (!made) return NULL;
-    if (equality) made->kind = sign[0] == '=' ? FM_GUARD_ZERO : FM_GUARD_NOT_ZERO;
-    made->form = less ? fm_form_subtract(f, right, left) : fm_form_subtract(f, left, right);
-    if (sign[1] == '\0') made->form = fm_form_add_number(f, made->form, -1);
+    made->form = form;
     made->sign = sign;
     made->sides[0] = left;
     made->sides[1] = right;
     made->size = strlen(first) + strlen(second) + strlen(sign) + 2;
-    return made->form ? made : NULL;
+    return made;
 }
 
 const fm_guard *fm_guard_joined(fm_front *f, fm_guard_kind kind, const fm_guard *left, const fm_guard *right)
@@ -241,11 +257,35 @@ fm_front_array *fm_front_array_add(fm_front *f, const fm_front_array *like)
     return made;
 }
 
+void fm_front_count_product(fm_region_operations *o, bool divide, bool left, bool right)
+{
+    if (!left && !right) {
+        *(divide ? &o->divides : &o->multiplies) += 1;
+    } else if (divide && right) { /* by the conjugate: numerator, square of the right side, two quotients */
+        o->multiplies += left ? 6 : 4;
+        o->adds += left ? 3 : 1;
+        o->divides += 2;
+    } else if (divide) {
+        o->divides += 2;
+    } else {
+        o->multiplies += left && right ? 4 : 2;
+        o->adds += left && right ? 2 : 0;
+    }
+}
+
 fm_front_array *fm_front_array_named(const fm_front *f, const char *name)
 {
     fm_front_array *a = f->arrays;
     while (a && strcmp(a->name, name) != 0) a = a->next;
     return a;
+}
+
+const char *fm_front_free_name(fm_front *f, const char *wanted, bool loops)
+{
+    const char *name = wanted;
+    for (unsigned turn = 2; name && (fm_front_array_named(f, name) || fm_atom_named(f, name, loops)); turn++)
+        name = fm_front_text(f, "%s.%u", wanted, turn);
+    return name;
 }
 
 /* ---- notes ---- */
