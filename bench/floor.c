@@ -17,7 +17,7 @@ struct bench_floor {
     uint64_t time; /* from 1: a stored 0 means a free slot */
     void (*touch)(bench_floor *floor, const uint64_t *keys, size_t count, fm_bucket *const *homes,
                   fm_bucket *const *soon);
-    fm_bucket *homes[2][FM_CHUNK];
+    fm_bucket *homes[2][FM_LOOKUPS];
 };
 
 static void touch_portable(bench_floor *floor, const uint64_t *keys, size_t count, fm_bucket *const *homes,
@@ -63,12 +63,12 @@ __attribute__((target("avx2"))) static void touch_avx2(bench_floor *floor, const
 fm_status bench_floor_feed(bench_floor *floor, const uint64_t *keys, size_t count, fm_error *error)
 {
     fm_bucket **homes = floor->homes[0], **soon = floor->homes[1];
-    size_t now = count < FM_CHUNK ? count : FM_CHUNK;
+    size_t now = count < FM_LOOKUPS ? count : FM_LOOKUPS;
     bool hashed = false; /* homes are those of the chunk at hand, in the table as it is */
     while (now > 0) {
-        size_t next = count - now < FM_CHUNK ? count - now : FM_CHUNK;
-        if (!fm_block_table_has_room(&floor->table, FM_CHUNK)) {
-            fm_status status = fm_block_table_grow(&floor->table, FM_CHUNK, error);
+        size_t next = count - now < FM_LOOKUPS ? count - now : FM_LOOKUPS;
+        if (!fm_block_table_has_room(&floor->table, FM_LOOKUPS)) {
+            fm_status status = fm_block_table_grow(&floor->table, FM_LOOKUPS, error);
             if (status) return status;
             hashed = false;
         }

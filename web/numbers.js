@@ -40,6 +40,20 @@ const percent = (share) => {
   if (value < 100 && value > 99.995) return '>99.99 %';
   return value.toFixed(2) + ' %';
 };
+/* 787, 9.16 M: three digits. */
+const shortCount = (value) => {
+  const units = ['', ' k', ' M', ' G', ' T', ' P', ' E'];
+  let unit = 0;
+  while (value >= 999.5 && unit + 1 < units.length) {
+    value /= 1000;
+    unit++;
+  }
+  return value.toFixed(unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + units[unit];
+};
+const wholePercent = (share) => {
+  const value = share * 100;
+  return value > 0 && value < 1 ? '<1 %' : value < 100 && value > 99 ? '>99 %' : value.toFixed(0) + ' %';
+};
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const colour = (index) => style('--s' + (index % 8));
 const dash = (index) => (index < 8 ? undefined : [6, 3]);
@@ -71,6 +85,7 @@ const size = keysOnly ? (value) => binary(value) + ' ' + (value === 1 ? keyWord 
 /* Short names: the last part of a path (of several, where profiles were merged); where two are alike, with what tells
  * them apart. */
 const shortNames = (() => {
+  if (data.diff) return ['before', 'after'];
   const lastOf = (name) => name.split('/').filter(Boolean).pop() || '(unnamed)';
   const last = (name) => {
     const parts = [...new Set((name || '(unnamed)').split(' + ').map(lastOf))];
@@ -151,3 +166,98 @@ const log2Index = (distance) => (distance < 1 ? 0 : Math.floor(Math.log2(distanc
 const log2Low = (index) => (index === 0 ? 0 : 2 ** (index - 1));
 const log2Label = (index) =>
   index < 2 ? String(index) : '[' + binary(log2Low(index)) + ', ' + binary(log2Low(index + 1)) + ')';
+
+/*
+ * ======== sampled ========
+ * What is different where a profile was estimated from samples: the band of its curve, how sure
+ * pairs, lines and data are, how it was sampled, and that nobody saw first touches, but what was never used again.
+ */
+/* ---- words ---- */
+
+const isSampled = (profile) => !!(profile && profile.sampling);
+const coldWord = (profile) => (isSampled(profile) ? 'never used again' : 'first touch');
+const coldTitle = (profile) => (isSampled(profile) ? 'Never used again' : 'First touches');
+const coldWords = (profile) => (isSampled(profile) ? 'never used again' : 'first touches');
+
+/* Too few samples for a verdict, or for saying whose misses are whose. */
+const tooFew = (profile) => isSampled(profile) && profile.sampling.few;
+
+/* ± 12 %, from 41 samples: the standard error; '' where nothing is estimated. */
+const sureText = (estimate, error, samples) => (!samples || !(estimate > 0) ? '' :
+  '± ' + wholePercent(Math.min(error / estimate, 9.99)) + ', from ' + count(samples) + (samples === 1 ? ' sample' : ' samples'));
+const SURE_TITLE = 'Standard error of the late uses, and the bursts and watches that they rest on';
+const sureNote = (text) => (text ? element('span', {class: 'sure', title: SURE_TITLE}, text) : '');
+
+/* Of pairs, which may be wrong together: the sum of their errors is never too small. */
+class Sure {
+  constructor() {
+    this.late = this.error = this.samples = 0;
+  }
+  add(late, row) {
+    this.late += late;
+    if (!row) return;
+    this.error += row[1];
+    this.samples = Math.max(this.samples, row[2]);
+  }
+  get text() { return sureText(this.late, this.error, this.samples); }
+}
+
+/* ---- the band ---- */
+
+/* [least, most] of the miss ratio in a cache of so many blocks; null: not known. As fm_profile_band has it. */
+const bandAt = (profile, blocks) => {
+  const {band} = profile;
+  if (!band || blocks < band[0][0]) return null;
+  let low = 0, high = band.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (band[middle][0] <= blocks) low = middle;
+    else high = middle - 1;
+  }
+  const between = low + 1 < band.length && band[low][0] < blocks ? 1 : 0;
+  return [band[low + between][1], band[low][2]];
+};
+const bandText = (profile, blocks) => {
+  const found = bandAt(profile, blocks);
+  return found ? percent(found[0]) + ' to ' + percent(found[1]) : '';
+};
+const confidenceText = (profile) => Number((profile.confidence * 100).toPrecision(3)) + ' %';
+const anyBand = () => profiles.some((profile) => profile.band);
+
+/* Below the curves. */
+const drawBands = (shown) => ({context, chart, placeX, placeY}) => {
+  shown.forEach(({profile, index}, i) => {
+    if (!profile.band || !chart.series[i].shown) return;
+    const at = (value) => placeY(Math.max(value, chart.y.from));
+    const ends = chart.places.map((bytes) => [placeX(bytes), bandAt(profile, Math.floor(bytes / unitOf(profile)))])
+      .filter(([, found]) => found);
+    context.beginPath();
+    for (const [x, [, most]] of ends) context.lineTo(x, at(most));
+    for (const [x, [least]] of ends.reverse()) context.lineTo(x, at(least));
+    context.closePath();
+    context.fillStyle = colour(index) + '33';
+    context.fill();
+  });
+};
+
+const bandNote = () => {
+  const banded = profiles.filter((profile) => profile.band);
+  return banded.length ? ' Shaded: where it lies with ' + confidenceText(banded[0]) + ' confidence, at each size by itself.' : '';
+};
+
+/* ---- the run ---- */
+
+const METHODS = {software: 'by a clock, in bursts', pmu: 'by performance counters', simulated: 'simulated, of a stored trace'};
+const samplingFacts = (profile, add) => {
+  const {sampling} = profile, unit = profile.granularity;
+  const watches = sampling.used + sampling.replaced + sampling.never;
+  const taken = [];
+  if (sampling.bursts) taken.push(count(sampling.bursts) + ' bursts');
+  if (watches) taken.push(count(watches) + ' watches');
+  if (sampling.notArmed) taken.push(count(sampling.notArmed) + ' uses that were not watched');
+  add('Sampled', (METHODS[sampling.method] || sampling.method) + ': ' + taken.join(', ') +
+    '; estimator ' + sampling.estimator + ', distances by ' + sampling.conversion);
+  if (sampling.burstTime) add('Exact', 'in bursts, up to time distances of ' + count(sampling.burstTime) + ' references');
+  add('Measured', 'up to time distances of ' + count(sampling.measuredTime) + ' references, some ' +
+    blocksText(Math.max(1, sampling.measured), unit) + ' of other data; inferred beyond');
+};

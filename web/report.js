@@ -158,6 +158,7 @@ if (lateProfiles.length) {
 }
 
 fillVerdict();
+fillDiff();
 
 /* Links to what is there. */
 for (const section of document.querySelectorAll('main section[data-link]'))

@@ -25,6 +25,7 @@
 
 #include <fathom/analyzer.h>
 #include <fathom/collect.h>
+#include <fathom/machine.h>
 #include <fathom/profile.h>
 #include <fathom/sampled_run.h>
 #include <fathom/static.h>
@@ -138,6 +139,64 @@ static inline fm_status fm_job_run(fm_job *job, const fm_collect_options *progra
 {
     return fm_job_run_sized(job, program, sizeof *program, error);
 }
+
+/* A program that is run at nearly its own speed, or one that runs already (program->pid), of which samples
+ * are taken. Of the options, granularities and objects are the job's; of those of the estimate, what depends
+ * on code. */
+FM_API fm_status fm_job_sample_sized(fm_job *job, const fm_sampled_run_options *program, size_t program_size,
+                                     const fm_estimate_options *estimate, size_t estimate_size,
+                                     fm_error *error);
+static inline fm_status fm_job_sample(fm_job *job, const fm_sampled_run_options *program,
+                                      const fm_estimate_options *estimate, fm_error *error)
+{
+    return fm_job_sample_sized(job, program, sizeof *program, estimate, sizeof *estimate, error);
+}
+
+/* A value of a parameter of a region, or of a macro of its source. */
+typedef struct fm_job_value {
+    const char *name;
+    int64_t value;
+} fm_job_value;
+typedef struct fm_job_region_options {
+    const char *language, *function, *const *flags, *const *assumptions; /* as in fm_region_options … */
+    const fm_job_value *param;
+    size_t param_count;
+    /* Names of parameters that stay open although they have values, separated by commas; "": all. NULL: none
+     */
+    const char *open;
+    double limit_time;         /* seconds, for an exact result; 0: 60 */
+    uint64_t samples;          /* as in fm_static_options, and so is … */
+    const char *method;        /* … this */
+    const fm_machine *machine; /* NULL, or whose bounds are found (fm_machine_bound) */
+    const fm_set_misses
+        *sets; /* caches with sets, of which the misses are found, too (fm_region_set_misses) */
+    size_t set_count;
+    fm_layout layout;
+    bool scalars;   /* … and this */
+    bool verify;    /* the result is compared with a walk over all accesses */
+    bool unused[2]; /* false: so that there is no padding at the end */
+} fm_job_region_options;
+/*
+ * Source code that is not run: one region of it (static.h), whose parameters get their values, and where it
+ * has no such parameter, its macros. It is read here, and then it can be looked at and changed; fm_job_region
+ * makes its profile, by the surest method that is done in time.
+ */
+FM_API fm_status fm_job_region_open_sized(fm_job *job, const char *path, const fm_job_region_options *options,
+                                          size_t options_size, fm_error *error);
+static inline fm_status fm_job_region_open(fm_job *job, const char *path,
+                                           const fm_job_region_options *options, fm_error *error)
+{
+    return fm_job_region_open_sized(job, path, options, sizeof *options, error);
+}
+/* It belongs to the job. NULL: nothing was read. */
+FM_API fm_region *fm_job_region_get(const fm_job *job);
+/*
+ * Changes its loops (fm_region_transform), if the change is legal: the profile of the region as it was is
+ * made, too, and fm_job_show compares both. change NULL: of the changes that are worth a try, the legal one
+ * with the fewest misses; FM_E_UNSUPPORTED where none is legal.
+ */
+FM_API fm_status fm_job_region_change(fm_job *job, const char *change, fm_error *error);
+FM_API fm_status fm_job_region(fm_job *job, fm_error *error);
 
 /* How the program ended: what was started, or what it became by exec. */
 typedef struct fm_job_end {

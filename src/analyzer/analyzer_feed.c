@@ -185,17 +185,18 @@ static bool late_wanted(const fm_analyzer *self)
     return self->attributing && self->attributing->late_sink;
 }
 
-/* The end of a feed: whole parts are counted, and the rest too where somebody waits for it or where it
+/* The end of a feed: whole chunks are counted, and the rest too where somebody waits for it or where it
  * might not be possible later. */
 static fm_status end_feed(fm_analyzer *self, fm_error *error)
 {
     if (late_wanted(self)) return drain_pending(self, self->pending, error);
-    size_t whole = self->pending - self->pending % FM_PART;
+    size_t whole = self->pending - self->pending % FM_CACHE_CHUNK;
     fm_status status = drain_pending(self, whole, error);
     if (status != FM_OK || self->pending == 0) return status;
-    const bool can_wait = !in_order(self) && self->ops->can_take &&
-                          self->ops->can_take(self->engine, self->pending, &self->distances) &&
-                          (!self->attributing || fm_pairs_has_room(&self->attributing->pairs, FM_PART));
+    const bool can_wait =
+        !in_order(self) && self->ops->can_take &&
+        self->ops->can_take(self->engine, self->pending, &self->distances) &&
+        (!self->attributing || fm_pairs_has_room(&self->attributing->pairs, FM_CACHE_CHUNK));
     if (!can_wait) return drain_pending(self, self->pending, error);
     self->promised = self->pending;
     return FM_OK;
@@ -299,17 +300,17 @@ fm_status fm_analyzer_feed_blocks(fm_analyzer *analyzer, const uint64_t *blocks,
     analyzer->fed = true;
     while (count > 0 && status == FM_OK) {
         size_t taken;
-        if (analyzer->pending == 0 && count >= FM_PART) {
-            /* Whole parts go as they are. */
-            const fm_references whole = {.count = count - count % FM_PART, .blocks = blocks};
+        if (analyzer->pending == 0 && count >= FM_CACHE_CHUNK) {
+            /* Whole chunks go as they are. */
+            const fm_references whole = {.count = count - count % FM_CACHE_CHUNK, .blocks = blocks};
             status = count_blocks(analyzer, &whole, &taken, error);
             taken = whole.count;
         } else {
-            const size_t room = FM_PART - analyzer->pending;
+            const size_t room = FM_CACHE_CHUNK - analyzer->pending;
             taken = count < room ? count : room;
             memcpy(analyzer->blocks + analyzer->pending, blocks, taken * sizeof *blocks);
             analyzer->pending += taken;
-            if (analyzer->pending == FM_PART) status = drain_pending(analyzer, FM_PART, error);
+            if (analyzer->pending == FM_CACHE_CHUNK) status = drain_pending(analyzer, FM_CACHE_CHUNK, error);
         }
         blocks += taken;
         count -= taken;

@@ -233,7 +233,7 @@ void fm_prepared_free(fm_prepared *prepared)
     free(prepared->now);
     free(prepared->leave);
     free(prepared->reference);
-    free(prepared->parts);
+    free(prepared->chunks);
     free(prepared->place);
     free(prepared->late);
     *prepared = (fm_prepared){0};
@@ -263,12 +263,13 @@ static fm_status digester_start(const fm_analyzer *analyzer, fm_preparer *self, 
     return status;
 }
 
-static fm_status add_part(fm_prepared *prepared, fm_prepared_part added, fm_error *error)
+static fm_status add_chunk(fm_prepared *prepared, fm_prepared_chunk added, fm_error *error)
 {
-    if (fm_array_reserve((void **)&prepared->parts, &prepared->part_capacity, prepared->part_count + 1,
-                         sizeof *prepared->parts) != 0)
-        return fm_fail_memory(error, (prepared->part_count + 1) * sizeof *prepared->parts, "a batch's parts");
-    prepared->parts[prepared->part_count++] = added;
+    if (fm_array_reserve((void **)&prepared->chunks, &prepared->chunk_capacity, prepared->chunk_count + 1,
+                         sizeof *prepared->chunks) != 0)
+        return fm_fail_memory(error, (prepared->chunk_count + 1) * sizeof *prepared->chunks,
+                              "a batch's parts");
+    prepared->chunks[prepared->chunk_count++] = added;
     return FM_OK;
 }
 
@@ -311,19 +312,19 @@ static void move_undigested(fm_prepared *prepared, size_t from, size_t count, si
 }
 
 /* Blocks [from, from + count), which go to `to`. */
-static fm_status digest_part(const fm_analyzer *analyzer, fm_preparer *self, fm_prepared *prepared,
-                             size_t from, size_t count, size_t *to, fm_error *error)
+static fm_status digest_chunk(const fm_analyzer *analyzer, fm_preparer *self, fm_prepared *prepared,
+                              size_t from, size_t count, size_t *to, fm_error *error)
 {
     const bool tagged = analyzer->attributing != NULL;
     fm_pairs *pairs = tagged ? &self->pairs : NULL;
-    const fm_references part = {.count = count,
-                                .blocks = prepared->blocks + from,
-                                .now = tagged ? prepared->now + from : NULL,
-                                .leave = tagged ? prepared->leave + from : NULL};
+    const fm_references chunk = {.count = count,
+                                 .blocks = prepared->blocks + from,
+                                 .now = tagged ? prepared->now + from : NULL,
+                                 .leave = tagged ? prepared->leave + from : NULL};
     const fm_engine_results results = {.distances = &self->digested, .pairs = pairs};
     fm_residue residue;
-    fm_prepared_part found = {.count = count};
-    fm_status status = analyzer->ops->tagged->digest(self->digester, &part, from, &results, &residue,
+    fm_prepared_chunk found = {.count = count};
+    fm_status status = analyzer->ops->tagged->digest(self->digester, &chunk, from, &results, &residue,
                                                      &found.digested, error);
     if (status == FM_OK && tagged) status = keep_late(pairs, prepared, error);
     if (status != FM_OK) return status;
@@ -334,7 +335,7 @@ static fm_status digest_part(const fm_analyzer *analyzer, fm_preparer *self, fm_
         move_undigested(prepared, from, count, *to, tagged);
     }
     *to += found.count;
-    return add_part(prepared, found, error);
+    return add_chunk(prepared, found, error);
 }
 
 fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_error *error)
@@ -349,12 +350,12 @@ fm_status fm_analyzer_digest(fm_analyzer *analyzer, fm_prepared *prepared, fm_er
     if (status == FM_OK && fm_array_reserve((void **)&prepared->place, &prepared->place_capacity,
                                             prepared->count, sizeof *prepared->place) != 0)
         status = fm_fail_memory(error, prepared->count * sizeof *prepared->place, "what is left of a batch");
-    prepared->part_count = prepared->late_count = 0;
-    const size_t count = prepared->count, parts = (count + FM_PART_MOST - 1) / FM_PART_MOST;
+    prepared->chunk_count = prepared->late_count = 0;
+    const size_t count = prepared->count, chunks = (count + FM_CACHE_CHUNK_MOST - 1) / FM_CACHE_CHUNK_MOST;
     size_t to = 0;
-    for (size_t i = 0, from = 0; i < parts && status == FM_OK; i++) { /* of one size */
-        const size_t end = count * (i + 1) / parts;                   /* none is over FM_PART_MOST */
-        status = digest_part(analyzer, preparer, prepared, from, end - from, &to, error);
+    for (size_t i = 0, from = 0; i < chunks && status == FM_OK; i++) { /* of one size */
+        const size_t end = count * (i + 1) / chunks;                   /* none is over FM_CACHE_CHUNK_MOST */
+        status = digest_chunk(analyzer, preparer, prepared, from, end - from, &to, error);
         from = end;
     }
     prepared->digested_by = analyzer;
@@ -396,7 +397,7 @@ static fm_status feed_undigested(fm_analyzer *self, const fm_prepared *prepared,
     return status;
 }
 
-/* Blocks [from, from + count), the first references of a part. */
+/* Blocks [from, from + count), the first references of a chunk. */
 static fm_status feed_digested(fm_analyzer *self, const fm_prepared *prepared, size_t from, size_t count,
                                fm_error *error)
 {
@@ -413,12 +414,12 @@ static fm_status feed_digested(fm_analyzer *self, const fm_prepared *prepared, s
     return status;
 }
 
-static fm_status feed_parts(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
+static fm_status feed_chunks(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
 {
     fm_status status = FM_OK;
     size_t from = 0;
-    for (size_t i = 0; i < prepared->part_count && status == FM_OK; i++) {
-        const fm_prepared_part *at = &prepared->parts[i];
+    for (size_t i = 0; i < prepared->chunk_count && status == FM_OK; i++) {
+        const fm_prepared_chunk *at = &prepared->chunks[i];
         status = at->digested ? feed_digested(self, prepared, from, at->count, error)
                               : feed_undigested(self, prepared, from, at->count, error);
         from += at->count;
@@ -426,8 +427,8 @@ static fm_status feed_parts(fm_analyzer *self, const fm_prepared *prepared, fm_e
     return status;
 }
 
-/* With attribution, pieces in which late references do not become too many. */
-static fm_status feed_pieces(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
+/* With attribution, in batches in which late references do not become too many. */
+static fm_status feed_batches(fm_analyzer *self, const fm_prepared *prepared, fm_error *error)
 {
     fm_status status = FM_OK;
     for (size_t from = 0; status == FM_OK && from < prepared->count; from += FM_LATE_BATCH) {
@@ -473,9 +474,9 @@ fm_status fm_analyzer_feed_prepared(fm_analyzer *analyzer, const fm_prepared *pr
     analyzer->fed = true;
     analyzer->budget.accesses += prepared->accesses;
     if (prepared->digested_by)
-        status = feed_parts(analyzer, prepared, error);
+        status = feed_chunks(analyzer, prepared, error);
     else if (analyzer->attributing)
-        status = feed_pieces(analyzer, prepared, error);
+        status = feed_batches(analyzer, prepared, error);
     else
         status = fm_analyzer_feed_blocks(analyzer, prepared->blocks, prepared->count, error);
     if (analyzer->attributing) {

@@ -49,11 +49,11 @@ typedef struct fm_prepared {
      * the number in the batch of the first. */
     uint32_t *now, *leave, *reference;
     size_t tag_capacity[3];
-    /* Digested: parts one after the other; of each, its blocks in the order of their first references, with
+    /* Digested: chunks one after the other; of each, its blocks in the order of their first references, with
      * their places in the order of their last ones. Late ones among those that were counted. */
     const fm_analyzer *digested_by; /* NULL: not digested */
-    struct fm_prepared_part *parts;
-    size_t part_count, part_capacity;
+    struct fm_prepared_chunk *chunks;
+    size_t chunk_count, chunk_capacity;
     uint64_t *place;
     size_t place_capacity;
     fm_late *late;
@@ -95,7 +95,8 @@ uint32_t fm_block_tags_exchange(fm_block_tags *tags, uint64_t block, uint32_t ta
 /* ==== analyzer ==== */
 
 enum {
-    FM_FEED_MOST = 2 * FM_PART, /* blocks handed to the engine at a time where they have to be made first */
+    FM_FEED_MOST =
+        2 * FM_CACHE_CHUNK, /* blocks handed to the engine at a time where they have to be made first */
     FM_FEED_ROOM = FM_FEED_MOST + FM_CUT_ROOM,
     FM_LATE_BATCH = 65536, /* references after which late ones are reported at the latest */
 };
@@ -123,11 +124,11 @@ typedef struct fm_attributing {
     fm_buffer_range buffer_ranges[FM_FEED_ROOM];
 } fm_attributing;
 
-/* A part of what was prepared and given to be digested. */
-typedef struct fm_prepared_part {
+/* A chunk of what was prepared and given to be digested. */
+typedef struct fm_prepared_chunk {
     size_t count; /* blocks */
     bool digested;
-} fm_prepared_part;
+} fm_prepared_chunk;
 
 /* What a thread that prepares has for itself. */
 typedef struct fm_preparer {

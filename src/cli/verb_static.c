@@ -3,12 +3,10 @@
  * verb_static.c - fathom static: the profile of loops in source code, without running them; and how often
  * they do what.
  *
- * It opens a region, gives its parameters their values, has it analysed and joins the result with views.
+ * Options for a job of the library (fathom/job.h), or only for what it reads: counts, formulas, its text.
  */
-#include "attribution_output.h"
 #include "cli.h"
 #include "static/static_run.h"
-#include "static/static_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,8 +17,7 @@ enum { MOST_THREADS = 1024 };
 static int check(cli_static_run *run)
 {
     const cli_static_options *options = run->options;
-    int code = cli_attribution_check(&options->attribution, options->json);
-    if (code >= 0) return code;
+    int code;
     uint64_t size = options->granularity;
     if (size == 0 || (size & (size - 1)) || size > UINT64_C(1) << 40)
         return cli_misuse("--granularity: expected a power of two, found %" PRIu64, size);
@@ -52,76 +49,9 @@ static int check(cli_static_run *run)
     if ((code = cli_static_read_machine(run)) >= 0) return code;
     if ((code = cli_static_check_caches(run)) >= 0) return code;
     if ((code = cli_check_threads(options->threads, MOST_THREADS)) >= 0) return code;
-    run->threads = options->threads == UINT64_MAX ? fm_analyzer_processors() : (unsigned)options->threads;
-    if (run->threads == 0) run->threads = 1;
-    const char *const results[] = {options->json, options->report, options->attribution.callgrind,
-                                   options->attribution.csv};
-    if ((code = cli_try_outputs(results, 4)) >= 0) return code;
+    if ((code = cli_results_check(run->job.results)) >= 0) return code;
+    if ((code = cli_results_try(run->job.results)) >= 0) return code;
     return cli_static_split(run);
-}
-static int count(cli_static_run *run)
-{
-    fm_error error;
-    fm_status status = fm_region_count(run->region, run->options->limit, &run->counts, &error);
-    if (status != FM_OK && (run->options->counts || status != FM_E_LIMIT)) return cli_fail(&error);
-    return -1;
-}
-
-static int find_caches(cli_static_run *run)
-{
-    int code = cli_check_sizes(run->options->attribution.sizes, run->options->granularity, NULL);
-    if (code < 0 && !run->machine)
-        code = cli_attribution_find_caches(&run->options->attribution, &run->caches);
-    run->edge_count = cli_attribution_edges(&run->caches, run->options->granularity, run->edges);
-    return code;
-}
-
-static int analyze(cli_static_run *run)
-{
-    int code = cli_static_analyze(run);
-    if (code < 0 && run->options->verify) code = cli_static_verify(run);
-    if (code < 0) code = cli_static_set_misses(run);
-    if (code < 0) code = cli_attribution_record_sources(&run->options->attribution, run->profile);
-    return code;
-}
-
-/* ---- results ---- */
-
-static int write_page(const cli_static_run *run)
-{
-    const fm_profile *profile = run->profile;
-    const fm_report_options page = {.title = profile->name};
-    return cli_write_page(run->options->report, &page, &profile, 1, &run->caches);
-}
-
-static int deliver(const cli_static_run *run)
-{
-    const cli_static_options *options = run->options;
-    const fm_profile *profile = run->profile;
-    fm_error error;
-    int code = cli_profiles_check(&run->profile, 1);
-    if (code < 0) code = cli_attribution_keep_caches(&run->caches, &run->profile, 1);
-    if (code >= 0) return code;
-    if (options->json && fm_profile_write(options->json, &profile, 1, &error)) return cli_fail(&error);
-    if (profile->attribution) code = cli_attribution_write(&options->attribution, profile, &run->caches);
-    if (code < 0 && options->report) code = write_page(run);
-    if (code >= 0 || cli_is_stdout(options->json) || cli_is_stdout(options->report) ||
-        cli_attribution_takes_stdout(&options->attribution))
-        return code;
-    if (run->original) {
-        cli_static_show_change(stdout, run);
-        return -1;
-    }
-    static const char also[] = "also: --what-if, --suggest (changes of loops), --pairs, --histogram,\n"
-                               "      --by object, --report page.html, fathom diff before.json after.json\n";
-    fm_view_options view = cli_view_options();
-    code = cli_attribution_show(stdout, &view, &options->attribution, &profile, 1, &run->caches, also);
-    cli_static_show_set_misses(stdout, profile);
-    if (profile->bounds) {
-        printf("\n");
-        fm_view_bounds(stdout, profile, &view);
-    }
-    return code;
 }
 
 static int write_region(const cli_static_run *run)
@@ -136,62 +66,100 @@ static int write_region(const cli_static_run *run)
     return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
-/* The profile of the original, before that of the changed region. */
-static int analyze_original(cli_static_run *run)
-{
-    fm_region *changed = run->region;
-    run->region = run->original;
-    int code = count(run);
-    if (code < 0) code = analyze(run);
-    fm_region_counts_destroy(run->counts);
-    run->counts = NULL;
-    run->region = changed;
-    run->before = run->profile;
-    run->profile = NULL;
-    return code;
-}
-
 static bool is_formulas(const cli_static_run *run)
 {
     const char *dot = strrchr(run->path, '.');
     return !run->options->language && dot && strcmp(dot, ".json") == 0;
 }
 
+/* The job, with the region read. */
+static int open_region(cli_static_run *run)
+{
+    const cli_static_options *options = run->options;
+    const bool symbolic = options->symbolic || options->c;
+    const fm_job_options analysis = {
+        .granularity = &options->granularity,
+        .granularity_count = 1,
+        .bins = run->bins,
+        .threads = options->threads == UINT64_MAX ? 0 : options->threads,
+        .caches = run->machine ? run->machine->levels : NULL,
+        .cache_count = run->machine ? run->machine->level_count : 0,
+    };
+    const fm_job_region_options what = {
+        .language = options->language,
+        .function = options->function,
+        .flags = run->flags,
+        .assumptions = run->assumptions,
+        .param = run->parameters,
+        .param_count = run->parameter_count,
+        .open = symbolic ? options->open.text : NULL,
+        .limit_time = options->limit,
+        .samples = options->samples,
+        .method = options->method,
+        .machine = run->machine,
+        .sets = run->sets,
+        .set_count = run->set_count,
+        .layout = run->layout,
+        .scalars = options->scalars,
+        .verify = options->verify,
+    };
+    fm_error error;
+    const int code = cli_job_begin(&run->job, run->job.results, &analysis, options->progress);
+    if (code >= 0) return code;
+    const fm_status status = fm_job_region_open(run->job.job, run->path, &what, &error);
+    run->region = fm_job_region_get(run->job.job);
+    return status ? cli_job_end(&run->job, status, &error) : -1;
+}
+
+static int change_region(cli_static_run *run)
+{
+    const fm_cache *caches;
+    fm_error error;
+    if (run->options->suggest && fm_job_caches(run->job.job, &caches) == 0)
+        return cli_misuse("--suggest: this machine's caches are not known: name one by --size");
+    if (fm_job_region_change(run->job.job, run->options->suggest ? NULL : run->options->change.text, &error))
+        return cli_fail(&error);
+    run->region = fm_job_region_get(run->job.job);
+    return -1;
+}
+
+static int show_counts(const cli_static_run *run)
+{
+    fm_region_counts *counts;
+    fm_error error;
+    if (fm_region_count(run->region, run->options->limit, &counts, &error)) return cli_fail(&error);
+    cli_counts_show(stdout, run->region, counts);
+    fm_region_counts_destroy(counts);
+    return CLI_COMPLETE;
+}
+
 static int work(cli_static_run *run)
 {
     char open[256];
+    fm_error error;
     if (is_formulas(run)) return cli_static_evaluate(run);
-    int code = cli_static_read(run);
+    int code = open_region(run);
     if (code >= 0) return code;
     const bool changes = run->options->change.text[0] || run->options->suggest;
-    for (size_t i = 0; fm_region_note(run->region, i); i++) cli_note("%s", fm_region_note(run->region, i));
     cli_static_open_parameters(run->region, open, sizeof open);
     const bool symbolic = run->options->symbolic || run->options->c;
     if (open[0] && !run->options->counts && !symbolic && (!run->options->ir || changes))
         return cli_misuse(
             "%s: no value: give it by --param NAME=VALUE, or ask for formulas by --symbolic or --counts",
             open);
-    if (!run->options->ir || changes) code = find_caches(run);
-    if (code < 0 && symbolic) {
+    if (symbolic) {
         bool found = false;
         code = cli_static_symbolic(run, &found);
         if (code >= 0 || found) return code < 0 ? CLI_COMPLETE : code;
     }
-    if (code < 0 && changes) code = cli_static_change(run);
+    if (changes) code = change_region(run);
     if (code >= 0) return code;
     if (run->options->ir) {
         code = write_region(run);
         return code < 0 ? CLI_COMPLETE : code;
     }
-    if (changes) code = analyze_original(run);
-    if (code < 0) code = count(run);
-    if (code < 0 && run->options->counts) {
-        cli_counts_show(stdout, run->region, run->counts);
-        return CLI_COMPLETE;
-    }
-    if (code < 0) code = analyze(run);
-    if (code < 0) code = deliver(run);
-    return code < 0 ? CLI_COMPLETE : code;
+    if (run->options->counts) return show_counts(run);
+    return cli_job_end(&run->job, fm_job_region(run->job.job, &error), &error);
 }
 
 int cli_verb_static(int argc, char **argv)
@@ -265,21 +233,21 @@ int cli_verb_static(int argc, char **argv)
         return cli_misuse("too few arguments: 0 where at least 1 is needed\nUsage: %s", command.usage);
     if (count == 1 && options.emit_machine)
         return cli_misuse("--emit-machine is about this machine, not about '%s'", argv[1]);
+    static const char also[] = "also: --what-if, --suggest (changes of loops), --pairs, --histogram,\n"
+                               "      --by object, --report page.html, fathom diff before.json after.json\n";
+    const cli_results results = {
+        .json = options.json, .report = options.report, .attribution = &options.attribution, .also = also};
     cli_static_run *run = calloc(1, sizeof *run);
     if (!run) return cli_out_of_memory();
     run->options = &options;
-    run->began = cli_now();
+    run->job.results = &results;
     run->path = argv[1];
     for (int i = own + 1; i < argc; i++) run->flags[run->flag_count++] = argv[i];
     code = options.emit_machine ? cli_static_write_machine(run) : check(run);
     if (options.emit_machine && code < 0) code = CLI_COMPLETE;
     if (code < 0) code = work(run);
+    cli_job_destroy(&run->job);
     fm_machine_destroy(run->machine);
-    fm_region_counts_destroy(run->counts);
-    fm_profile_destroy(run->profile);
-    fm_profile_destroy(run->before);
-    fm_region_destroy(run->region);
-    fm_region_destroy(run->original);
     free(run->texts[0]);
     free(run->texts[1]);
     free(run);

@@ -35,26 +35,26 @@ static fm_status read_file(fm_gathering *gatherings, const char *path, const fm_
     return status;
 }
 
-static fm_status read_piece(void *context, unsigned piece, fm_error *error)
+static fm_status read_chunk(void *context, unsigned chunk, fm_error *error)
 {
     const fm_cluster_run *run = context;
     const fm_cluster_work *work = run->work;
     /* All teams have the same places. */
-    const uint32_t pieces = run->transport->size * work->threads;
-    const uint32_t number = run->ops->place(run->teams[0]) * work->threads + piece;
-    fm_gathering *gatherings = fm_cluster_gather(run, piece);
+    const uint32_t chunks = run->transport->size * work->threads;
+    const uint32_t number = run->ops->place(run->teams[0]) * work->threads + chunk;
+    fm_gathering *gatherings = fm_cluster_gather(run, chunk);
     fm_status status = gatherings ? FM_OK : FM_E_NOMEM;
     if (status != FM_OK && error)
         *error = (fm_error){.status = FM_E_NOMEM, .reason = "out of memory for a thread that reads"};
     fm_reader_options reading = *work->reading;
     if (work->shards) {
-        const size_t first = (size_t)number * work->shard_count / pieces;
-        const size_t end = ((size_t)number + 1) * work->shard_count / pieces;
+        const size_t first = (size_t)number * work->shard_count / chunks;
+        const size_t end = ((size_t)number + 1) * work->shard_count / chunks;
         for (size_t i = first; i < end && status == FM_OK; i++)
             status = read_file(gatherings, work->shards[i], &reading, error);
     } else if (status == FM_OK) {
         reading.part = number;
-        reading.parts = pieces;
+        reading.parts = chunks;
         status = read_file(gatherings, work->path, &reading, error);
     }
     if (status == FM_OK) status = fm_cluster_feed_end(gatherings, error);
@@ -66,7 +66,7 @@ static fm_status read_piece(void *context, unsigned piece, fm_error *error)
  * ranks know. */
 static fm_status read_own_files(const fm_cluster_run *run, bool *damaged, fm_error *error)
 {
-    fm_status status = fm_cluster_for_pieces(run, read_piece, (void *)(uintptr_t)run, error);
+    fm_status status = fm_cluster_for_chunks(run, read_chunk, (void *)(uintptr_t)run, error);
     *damaged = false;
     if (fm_cluster_hears_damage(run) && (status == FM_OK || fm_status_is_damage(status))) {
         /* Nobody has sent anything to the others so far. */
@@ -154,15 +154,15 @@ void fm_cluster_leave(fm_cluster *cluster)
     free(cluster);
 }
 
-/* ---- pieces ---- */
+/* ---- chunks ---- */
 
-fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece)
+fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned chunk)
 {
     fm_gathering *gatherings = fm_calloc(run->count, sizeof *gatherings);
     for (size_t i = 0; i < run->count && gatherings; i++) {
         gatherings[i].run = run;
         gatherings[i].team = run->teams[i];
-        gatherings[i].piece = piece;
+        gatherings[i].chunk = chunk;
         gatherings[i].shift = (unsigned)__builtin_ctzll(run->granularity[i]);
     }
     return gatherings;
@@ -172,7 +172,7 @@ static fm_status feed_gathered(fm_gathering *self, fm_error *error)
 {
     const size_t count = self->count;
     self->count = 0;
-    return count > 0 ? self->run->ops->feed(self->team, self->piece, self->blocks, count, error) : FM_OK;
+    return count > 0 ? self->run->ops->feed(self->team, self->chunk, self->blocks, count, error) : FM_OK;
 }
 
 static fm_status gathering_take(fm_gathering *self, const fm_batch *batch, fm_error *error)
@@ -213,31 +213,31 @@ fm_status fm_cluster_feed_end(fm_gathering *gatherings, fm_error *error)
     return status;
 }
 
-/* What became of a piece. */
-typedef struct piece_end {
+/* What became of a chunk. */
+typedef struct chunk_end {
     fm_status status;
     fm_error error;
-} piece_end;
+} chunk_end;
 
-typedef struct piece_round {
-    fm_piece_work work;
+typedef struct chunk_round {
+    fm_chunk_work work;
     void *context;
-    piece_end *ends;
-} piece_round;
+    chunk_end *ends;
+} chunk_round;
 
-static void work_on_piece(void *context, size_t piece)
+static void work_on_chunk(void *context, size_t chunk)
 {
-    const piece_round *round = context;
-    piece_end *end = &round->ends[piece];
-    end->status = round->work(round->context, (unsigned)piece, &end->error);
+    const chunk_round *round = context;
+    chunk_end *end = &round->ends[chunk];
+    end->status = round->work(round->context, (unsigned)chunk, &end->error);
 }
 
-fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, void *context, fm_error *error)
+fm_status fm_cluster_for_chunks(const fm_cluster_run *run, fm_chunk_work work, void *context, fm_error *error)
 {
     const unsigned count = run->work->threads;
-    piece_round round = {.work = work, .context = context, .ends = fm_calloc(count, sizeof *round.ends)};
+    chunk_round round = {.work = work, .context = context, .ends = fm_calloc(count, sizeof *round.ends)};
     if (!round.ends) return fm_fail_memory(error, count * sizeof *round.ends, "threads");
-    fm_rounds_run(run->threads, work_on_piece, &round, count);
+    fm_rounds_run(run->threads, work_on_chunk, &round, count);
     fm_status status = FM_OK;
     for (unsigned i = 0; i < count && status == FM_OK; i++) {
         status = round.ends[i].status;
@@ -366,7 +366,7 @@ static fm_status create_teams(fm_cluster_run *run, fm_error *error)
 {
     const fm_cluster_work *work = run->work;
     fm_team_options options = {
-        .bound = work->bound, .bins = work->bins, .isa = work->isa, .pieces = work->threads};
+        .bound = work->bound, .bins = work->bins, .isa = work->isa, .chunks = work->threads};
     fm_status status = agree_on_seed(run, &options.seed, error);
     run->teams = fm_calloc(run->count, sizeof(fm_team *));
     if (!run->teams) return fm_fail_memory(error, run->count * sizeof(fm_team *), "teams");

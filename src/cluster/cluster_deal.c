@@ -151,13 +151,13 @@ static fm_status deal_out(dealing *deal, size_t most, const uint32_t *rank_at, f
     return status;
 }
 
-static fm_status feed_piece(void *context, unsigned piece, fm_error *error)
+static fm_status feed_chunk(void *context, unsigned chunk, fm_error *error)
 {
     const dealing *deal = context;
     const fm_cluster_run *run = deal->run;
-    const unsigned pieces = run->work->threads;
-    const size_t first = deal->mine.count * piece / pieces, end = deal->mine.count * (piece + 1) / pieces;
-    fm_gathering *gatherings = fm_cluster_gather(run, piece);
+    const unsigned chunks = run->work->threads;
+    const size_t first = deal->mine.count * chunk / chunks, end = deal->mine.count * (chunk + 1) / chunks;
+    fm_gathering *gatherings = fm_cluster_gather(run, chunk);
     if (!gatherings) return fm_fail_memory(error, sizeof *gatherings, "a thread's references");
     fm_status status = FM_OK;
     if (end > first) { /* else there may be no arrays */
@@ -216,7 +216,7 @@ fm_status fm_cluster_deal(const fm_cluster_run *run, fm_reader **reader, fm_erro
     while (status == FM_OK && !last) {
         status = find_places(run, rank_at, error);
         if (status == FM_OK) status = deal_out(&deal, share_size(run), rank_at, error);
-        if (status == FM_OK) status = fm_cluster_for_pieces(run, feed_piece, &deal, error);
+        if (status == FM_OK) status = fm_cluster_for_chunks(run, feed_chunk, &deal, error);
         if (status == FM_OK) status = agree_on_end(&deal, &last, error);
         for (size_t i = 0; i < run->count && status == FM_OK; i++)
             status = run->ops->merge_phase(run->teams[i], last, error);

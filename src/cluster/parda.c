@@ -67,7 +67,7 @@ static fm_parda_chunk *chunk_of(const fm_parda_ranks *ranks, uint32_t rank)
 static fm_status create_teams(fm_parda_ranks *ranks, const fm_engine_options *options, fm_bins bins,
                               fm_error *error)
 {
-    const fm_team_options team = {.bound = options->bound, .bins = bins, .seed = options->seed, .pieces = 1};
+    const fm_team_options team = {.bound = options->bound, .bins = bins, .seed = options->seed, .chunks = 1};
     fm_status status = FM_OK;
     for (uint32_t i = 0; i < ranks->count && status == FM_OK; i++)
         status =

@@ -127,9 +127,9 @@ fm_status fm_parda_seen_unite(const fm_parda_messages *messages, const fm_parda_
  * What the engine `parda` needs of a PARDA team beside fm_team_ops.
  */
 
-/* What this rank has of the piece with that number; between phases all blocks are with one piece of one rank.
+/* What this rank has of the chunk with that number; between phases all blocks are with one chunk of one rank.
  */
-fm_parda_chunk *fm_team_parda_chunk(fm_team *team, unsigned piece);
+fm_parda_chunk *fm_team_parda_chunk(fm_team *team, unsigned chunk);
 
 /*
  * ==== engine ====

@@ -19,8 +19,8 @@
  * Ranks that analyse one trace together. A team is what one rank has of it.
  *
  * A trace goes through in phases. In each, every rank feeds its share of the references, cut into one or more
- * *pieces* that threads of the rank may feed at the same time; then all ranks merge_phase the phase together.
- * Time runs through the pieces of the rank whose place is 0, then through those of the one whose place is 1,
+ * *chunks* that threads of the rank may feed at the same time; then all ranks merge the phase together (merge_phase).
+ * Time runs through the chunks of the rank whose place is 0, then through those of the one whose place is 1,
  * and so on; then comes the next phase. At the end all finish together, and rank 0 has the result, which is
  * that of one engine fed with everything in order.
  *
@@ -33,7 +33,7 @@ typedef struct fm_team_options {
     fm_bins bins;
     uint64_t seed;   /* of hash tables, the same for all ranks; not 0 */
     const char *isa; /* NULL: best */
-    unsigned pieces; /* of every rank, at least 1 */
+    unsigned chunks; /* of every rank, at least 1 */
 } fm_team_options;
 
 typedef struct fm_team_result {
@@ -50,8 +50,8 @@ typedef struct fm_team_ops {
     void (*destroy)(fm_team *team); /* NULL is fine */
     /* Where this rank's share of the next phase lies in time. */
     uint32_t (*place)(const fm_team *team);
-    /* Pieces may be fed at the same time, each by one thread. */
-    fm_status (*feed)(fm_team *team, unsigned piece, const uint64_t *blocks, size_t count, fm_error *error);
+    /* Chunks may be fed at the same time, each by one thread. */
+    fm_status (*feed)(fm_team *team, unsigned chunk, const uint64_t *blocks, size_t count, fm_error *error);
     /* The end of a phase. last: no other one follows. */
     fm_status (*merge_phase)(fm_team *team, bool last, fm_error *error);
     /* Blocks that all ranks together hold after a phase: what its settling took time in proportion to. */
@@ -90,26 +90,26 @@ typedef struct fm_cluster_run {
     fm_rounds *threads; /* of this rank */
 } fm_cluster_run;
 
-/* Blocks of one granularity for a piece, gathered, so that its team is fed long runs. */
-enum { FM_GATHER_MOST = 2 * FM_PART };
+/* Blocks of one granularity for a chunk, gathered, so that its team is fed long runs. */
+enum { FM_GATHER_MOST = 2 * FM_CACHE_CHUNK };
 typedef struct fm_gathering {
     const fm_cluster_run *run;
     fm_team *team;
-    unsigned piece, shift;
+    unsigned chunk, shift;
     fm_access_budget budget;
     size_t count;
     uint64_t blocks[FM_GATHER_MOST + FM_CUT_ROOM];
 } fm_gathering;
 
-/* For one piece, one for each granularity; freed by free(). NULL when memory is short. */
-fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned piece);
+/* For one chunk, one for each granularity; freed by free(). NULL when memory is short. */
+fm_gathering *fm_cluster_gather(const fm_cluster_run *run, unsigned chunk);
 fm_status fm_cluster_feed(void *gatherings, const fm_batch *batch, fm_error *error);
 fm_status fm_cluster_feed_end(fm_gathering *gatherings, fm_error *error);
 
-/* Runs one function for each piece of this rank, by its threads, and returns the first failure.
+/* Runs one function for each chunk of this rank, by its threads, and returns the first failure.
  */
-typedef fm_status (*fm_piece_work)(void *context, unsigned piece, fm_error *error);
-fm_status fm_cluster_for_pieces(const fm_cluster_run *run, fm_piece_work work, void *context,
+typedef fm_status (*fm_chunk_work)(void *context, unsigned chunk, fm_error *error);
+fm_status fm_cluster_for_chunks(const fm_cluster_run *run, fm_chunk_work work, void *context,
                                 fm_error *error);
 
 /* Whether damage is something to tell, not a failure. */

@@ -2,12 +2,12 @@
 /*
  * team_exact.c - fm_team_exact: ranks that analyse together, without a chain.
  *
- * Every piece is analysed by an engine `exact` of its own that begins empty. What is left are its *events*:
+ * Every chunk is analysed by an engine `exact` of its own that begins empty. What is left are its *events*:
  * first touches, in order. And every block that was ever touched has a *position*: a number by which blocks
- * are in the order of their last touches. Those of earlier phases have 0 … held - 1; a piece gives its blocks
- * the next ones. An event that is number k of its piece, whose block had position q, ends a distance of
+ * are in the order of their last touches. Those of earlier phases have 0 … held - 1; a chunk gives its blocks
+ * the next ones. An event that is number k of its chunk, whose block had position q, ends a distance of
  *
- *     k + (positions from q to the piece's first) - (events before it whose blocks had positions above q)
+ *     k + (positions from q to the chunk's first) - (events before it whose blocks had positions above q)
  *
  * because everything that was touched since then has a position above q, counted once too often where it was
  * touched again. So there are two questions, each asked of all ranks at once:
@@ -76,24 +76,24 @@ static uint64_t superseded_leave(superseded_set *set, uint64_t position)
 }
 
 /* What one thread of this rank feeds. */
-typedef struct fm_team_piece {
+typedef struct fm_team_chunk {
     fm_engine *engine;
     fm_tally tally;
     fm_first_touches firsts;
     uint64_t positions; /* that its blocks get */
     uint64_t base;      /* the first of them */
-} fm_team_piece;
+} fm_team_chunk;
 
 struct fm_team {
     fm_transport *transport;
     fm_team_options options;
-    fm_team_piece *pieces;
+    fm_team_chunk *chunks;
     fm_tally tally; /* of distances that were found when phases were merged */
     uint64_t held;  /* blocks that all ranks together hold */
     /* Blocks that this rank owns: 2 + position, or 1 for those further away than the bound. */
     fm_block_table blocks;
     fm_seen_set *seen; /* under a bound: of the blocks it owns */
-    bool given_up;     /* some piece could not tell first touches any more */
+    bool given_up;     /* some chunk could not tell first touches any more */
 };
 
 /*
@@ -148,26 +148,26 @@ static fm_status no_memory(fm_error *error)
 
 /* ---- positions ---- */
 
-/* Every piece of every rank says how many positions it needs. */
+/* Every chunk of every rank says how many positions it needs. */
 static fm_status hand_out_positions(phase_merge *at, fm_error *error)
 {
     fm_team *team = at->team;
-    const unsigned pieces = team->options.pieces;
+    const unsigned chunks = team->options.chunks;
     const uint64_t bound = team->options.bound;
-    uint64_t *all = fm_calloc((size_t)pieces * (at->size + 1), sizeof *all);
+    uint64_t *all = fm_calloc((size_t)chunks * (at->size + 1), sizeof *all);
     if (!all) return no_memory(error);
-    uint64_t *mine = all + (size_t)pieces * at->size;
-    for (unsigned i = 0; i < pieces; i++) {
-        fm_team_piece *piece = &team->pieces[i];
-        const uint64_t live = piece->engine ? fm_exact_live(piece->engine) : 0;
-        mine[i] = piece->positions = bound && live > bound ? bound : live;
-        at->events += piece->firsts.count;
-        team->given_up |= piece->firsts.given_up;
+    uint64_t *mine = all + (size_t)chunks * at->size;
+    for (unsigned i = 0; i < chunks; i++) {
+        fm_team_chunk *chunk = &team->chunks[i];
+        const uint64_t live = chunk->engine ? fm_exact_live(chunk->engine) : 0;
+        mine[i] = chunk->positions = bound && live > bound ? bound : live;
+        at->events += chunk->firsts.count;
+        team->given_up |= chunk->firsts.given_up;
     }
-    fm_status status = team->transport->gather(team->transport, mine, pieces * sizeof *mine, all, error);
+    fm_status status = team->transport->gather(team->transport, mine, chunks * sizeof *mine, all, error);
     at->positions = team->held;
-    for (size_t i = 0; i < (size_t)pieces * at->size && status == FM_OK; i++) {
-        if (i / pieces == team->transport->rank) team->pieces[i % pieces].base = at->positions;
+    for (size_t i = 0; i < (size_t)chunks * at->size && status == FM_OK; i++) {
+        if (i / chunks == team->transport->rank) team->chunks[i % chunks].base = at->positions;
         at->positions += all[i];
     }
     free(all);
@@ -209,26 +209,26 @@ static fm_status write_blocks(phase_merge *at, sent_block **out, fm_error *error
     const fm_team *team = at->team;
     const bool bounded = team->options.bound != 0;
     uint64_t total = at->events, most = 0;
-    for (unsigned i = 0; i < team->options.pieces; i++) {
-        if (bounded) total += team->pieces[i].positions;
-        if (team->pieces[i].positions > most) most = team->pieces[i].positions;
+    for (unsigned i = 0; i < team->options.chunks; i++) {
+        if (bounded) total += team->chunks[i].positions;
+        if (team->chunks[i].positions > most) most = team->chunks[i].positions;
     }
     sent_block *sent = fm_calloc(total ? total : 1, sizeof *sent);
     uint32_t *owner = fm_calloc(total ? total : 1, sizeof *owner);
-    uint64_t *stack = fm_calloc(most ? most : 1, sizeof *stack); /* of a piece, or the depths of its blocks */
+    uint64_t *stack = fm_calloc(most ? most : 1, sizeof *stack); /* of a chunk, or the depths of its blocks */
     *out = fm_calloc(total ? total : 1, sizeof **out);
     size_t count = 0, events = 0;
     fm_status status = sent && owner && stack && *out ? FM_OK : no_memory(error);
     memset(at->begin, 0, (at->size + 1) * sizeof *at->begin);
-    for (unsigned p = 0; p < team->options.pieces && status == FM_OK; p++) {
-        const fm_team_piece *piece = &team->pieces[p];
-        const uint64_t latest = piece->base + piece->positions - 1;
-        if (!bounded && piece->engine)
-            fm_exact_depths(piece->engine, piece->firsts.blocks, piece->firsts.count, stack);
-        for (size_t i = 0; i < piece->firsts.count; i++)
-            sent[count++] = (sent_block){piece->firsts.blocks[i], bounded ? NOWHERE : latest - stack[i]};
+    for (unsigned p = 0; p < team->options.chunks && status == FM_OK; p++) {
+        const fm_team_chunk *chunk = &team->chunks[p];
+        const uint64_t latest = chunk->base + chunk->positions - 1;
+        if (!bounded && chunk->engine)
+            fm_exact_depths(chunk->engine, chunk->firsts.blocks, chunk->firsts.count, stack);
+        for (size_t i = 0; i < chunk->firsts.count; i++)
+            sent[count++] = (sent_block){chunk->firsts.blocks[i], bounded ? NOWHERE : latest - stack[i]};
         const uint64_t stacked =
-            bounded && piece->engine ? fm_exact_stack(piece->engine, piece->positions, stack) : 0;
+            bounded && chunk->engine ? fm_exact_stack(chunk->engine, chunk->positions, stack) : 0;
         for (uint64_t depth = 0; depth < stacked; depth++)
             sent[count++] = (sent_block){stack[depth], (latest - depth) | NO_EVENT};
     }
@@ -248,7 +248,7 @@ static fm_status write_blocks(phase_merge *at, sent_block **out, fm_error *error
     return status;
 }
 
-/* What the table says of a block that was touched for the first time in its piece. */
+/* What the table says of a block that was touched for the first time in its chunk. */
 static uint64_t old_position(fm_team *team, const sent_block *sent)
 {
     const uint64_t now = sent->position == NOWHERE ? GONE : sent->position + FIRST_POSITION;
@@ -390,13 +390,13 @@ static fm_status write_positions(phase_merge *at, left_position **out, fm_error 
     fm_status status = higher && *out ? count_before(at, higher, error) : no_memory(error);
     if (status == FM_OK) counts_to_begin(at->begin, at->size);
     size_t event = 0;
-    for (unsigned p = 0; p < team->options.pieces && status == FM_OK; p++) {
-        const fm_team_piece *piece = &team->pieces[p];
-        for (uint64_t k = 0; k < piece->firsts.count; k++, event++) {
+    for (unsigned p = 0; p < team->options.chunks && status == FM_OK; p++) {
+        const fm_team_chunk *chunk = &team->chunks[p];
+        for (uint64_t k = 0; k < chunk->firsts.count; k++, event++) {
             const uint64_t old = at->old[event];
             if (old >= FM_BEYOND) continue;
             const uint32_t range = at->owner[event];
-            (*out)[at->begin[range]++] = (left_position){old, k + (piece->base - 1 - old) - higher[range]};
+            (*out)[at->begin[range]++] = (left_position){old, k + (chunk->base - 1 - old) - higher[range]};
             for (uint32_t r = 0; r < range; r++) higher[r]++;
         }
     }
@@ -500,11 +500,11 @@ static fm_status make_dense(phase_merge *at, fm_error *error)
 
 static void begin_anew(fm_team *team)
 {
-    for (unsigned i = 0; i < team->options.pieces; i++) {
-        fm_team_piece *piece = &team->pieces[i];
-        if (piece->engine) fm_engine_exact.destroy(piece->engine);
-        piece->engine = NULL;
-        piece->firsts.count = 0;
+    for (unsigned i = 0; i < team->options.chunks; i++) {
+        fm_team_chunk *chunk = &team->chunks[i];
+        if (chunk->engine) fm_engine_exact.destroy(chunk->engine);
+        chunk->engine = NULL;
+        chunk->firsts.count = 0;
     }
 }
 
@@ -536,13 +536,13 @@ static fm_status merge_phase(fm_team *team, bool last, fm_error *error)
 static void team_destroy(fm_team *team)
 {
     if (!team) return;
-    for (unsigned i = 0; team->pieces && i < team->options.pieces; i++) {
-        fm_team_piece *piece = &team->pieces[i];
-        if (piece->engine) fm_engine_exact.destroy(piece->engine);
-        fm_tally_clear(&piece->tally);
-        fm_first_touches_clear(&piece->firsts);
+    for (unsigned i = 0; team->chunks && i < team->options.chunks; i++) {
+        fm_team_chunk *chunk = &team->chunks[i];
+        if (chunk->engine) fm_engine_exact.destroy(chunk->engine);
+        fm_tally_clear(&chunk->tally);
+        fm_first_touches_clear(&chunk->firsts);
     }
-    free(team->pieces);
+    free(team->chunks);
     fm_tally_clear(&team->tally);
     fm_block_table_clear(&team->blocks);
     fm_seen_set_destroy(team->seen);
@@ -560,15 +560,15 @@ static fm_status team_create(fm_team **team, fm_transport *transport, const fm_t
     fm_status status = fm_tally_create(&self->tally, options->bins, error);
     if (status == FM_OK) status = fm_block_table_create(&self->blocks, options->seed, false, error);
     if (status == FM_OK) {
-        self->pieces = fm_calloc(options->pieces, sizeof *self->pieces);
-        if (!self->pieces) status = fm_fail_memory(error, options->pieces * sizeof *self->pieces, "pieces");
+        self->chunks = fm_calloc(options->chunks, sizeof *self->chunks);
+        if (!self->chunks) status = fm_fail_memory(error, options->chunks * sizeof *self->chunks, "pieces");
     }
     if (status == FM_OK && options->bound) {
         self->seen = fm_seen_set_create(fm_seen_limit, ~options->seed, false);
         if (!self->seen) status = fm_fail_memory(error, 0, "the set of blocks seen");
     }
-    for (unsigned i = 0; i < options->pieces && status == FM_OK; i++)
-        status = fm_tally_create(&self->pieces[i].tally, options->bins, error);
+    for (unsigned i = 0; i < options->chunks && status == FM_OK; i++)
+        status = fm_tally_create(&self->chunks[i].tally, options->bins, error);
     if (status != FM_OK) {
         team_destroy(self);
         return status;
@@ -585,15 +585,15 @@ static uint32_t team_place(const fm_team *team)
 static fm_status team_feed(fm_team *team, unsigned number, const uint64_t *blocks, size_t count,
                            fm_error *error)
 {
-    fm_team_piece *piece = &team->pieces[number];
-    if (!piece->engine) {
+    fm_team_chunk *chunk = &team->chunks[number];
+    if (!chunk->engine) {
         const fm_engine_options options = {
             .bound = team->options.bound, .seed = team->options.seed + number + 1, .isa = team->options.isa};
-        fm_status status = fm_engine_exact.create(&piece->engine, &options, error);
+        fm_status status = fm_engine_exact.create(&chunk->engine, &options, error);
         if (status != FM_OK) return status;
-        fm_exact_list_firsts(piece->engine, &piece->firsts);
+        fm_exact_list_firsts(chunk->engine, &chunk->firsts);
     }
-    return fm_exact_count_blocks(piece->engine, blocks, count, &piece->tally, error);
+    return fm_exact_count_blocks(chunk->engine, blocks, count, &chunk->tally, error);
 }
 
 static uint64_t team_held(const fm_team *team)
@@ -606,8 +606,8 @@ static fm_status team_finish(fm_team *team, fm_tally *tally, fm_team_result *res
     uint64_t numbers[2] = {team->seen ? fm_seen_set_count(team->seen) : team->blocks.used,
                            team->given_up || (team->seen && fm_seen_set_given_up(team->seen))};
     fm_status status = fm_transport_sum(team->transport, numbers, 2, error);
-    for (unsigned i = 0; i < team->options.pieces && status == FM_OK; i++)
-        status = fm_tally_move(&team->tally, &team->pieces[i].tally, error);
+    for (unsigned i = 0; i < team->options.chunks && status == FM_OK; i++)
+        status = fm_tally_move(&team->tally, &team->chunks[i].tally, error);
     if (status == FM_OK) status = fm_team_sum_tallies(team->transport, &team->tally, error);
     if (status != FM_OK) return status;
     *result = (fm_team_result){.distinct = numbers[0], .cold_known = numbers[1] == 0};
@@ -628,11 +628,11 @@ static uint64_t team_memory(const fm_team *team)
 {
     uint64_t bytes = sizeof *team + fm_block_table_memory(&team->blocks) + fm_tally_memory(&team->tally) +
                      (team->seen ? fm_seen_set_memory(team->seen) : 0);
-    for (unsigned i = 0; i < team->options.pieces; i++) {
-        const fm_team_piece *piece = &team->pieces[i];
-        bytes += sizeof *piece + fm_tally_memory(&piece->tally) +
-                 piece->firsts.capacity * sizeof *piece->firsts.blocks +
-                 (piece->engine ? fm_engine_exact.memory(piece->engine) : 0);
+    for (unsigned i = 0; i < team->options.chunks; i++) {
+        const fm_team_chunk *chunk = &team->chunks[i];
+        bytes += sizeof *chunk + fm_tally_memory(&chunk->tally) +
+                 chunk->firsts.capacity * sizeof *chunk->firsts.blocks +
+                 (chunk->engine ? fm_engine_exact.memory(chunk->engine) : 0);
     }
     return bytes;
 }

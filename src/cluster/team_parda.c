@@ -2,7 +2,7 @@
 /*
  * team_parda.c - the paper's scheme on any transport: every rank analyses its share by itself, then the
  * infinities of each go to the left, from rank to rank, until one of them knows the block, or none does
- * (parda.h has the paper and what a share is). A rank's pieces are chunks one after the other, each as
+ * (parda.h has the paper and what a share is). A rank's chunks stand one after the other, each as
  * if it were a rank.
  *
  * Algorithm 3 lets all ranks exchange whole lists, in as many steps as there are ranks. Here lists flow in
@@ -11,7 +11,7 @@
  * twice. It cannot lock up: infinities only ever go to the left, and the first rank only receives.
  *
  * At the end of a phase (algorithms 5 and 6) the last place takes over what the others still hold, from the
- * most recent to the oldest: algorithm 4 made sure that no block is there twice. Then ranks and pieces
+ * most recent to the oldest: algorithm 4 made sure that no block is there twice. Then ranks and chunks
  * are numbered the other way round, so that the whole stack is at place 0 without being sent back. What is
  * sent are blocks in the order of their last use, without the times: the order is all that the tree needs.
  *
@@ -36,9 +36,9 @@ typedef struct queue {
 struct fm_team {
     fm_transport *transport;
     uint64_t bound;
-    bool reversed; /* this phase runs from the last rank and piece to the first */
+    bool reversed; /* this phase runs from the last rank and chunk to the first */
     uint64_t held;
-    unsigned pieces;
+    unsigned chunk_count;
     queue left;
     fm_parda_messages messages;
     fm_parda_chunk chunks[];
@@ -52,9 +52,9 @@ static uint32_t turned_rank(const fm_team *team, uint32_t rank)
     return team->reversed ? team->transport->size - 1 - rank : rank;
 }
 
-fm_parda_chunk *fm_team_parda_chunk(fm_team *team, unsigned piece)
+fm_parda_chunk *fm_team_parda_chunk(fm_team *team, unsigned chunk)
 {
-    return &team->chunks[team->reversed ? team->pieces - 1 - piece : piece];
+    return &team->chunks[team->reversed ? team->chunk_count - 1 - chunk : chunk];
 }
 
 static uint32_t parda_place(const fm_team *team)
@@ -64,7 +64,7 @@ static uint32_t parda_place(const fm_team *team)
 
 static void begin_phase(fm_team *team)
 {
-    for (unsigned i = 0; i < team->pieces; i++)
+    for (unsigned i = 0; i < team->chunk_count; i++)
         fm_parda_chunk_begin_phase(fm_team_parda_chunk(team, i), i == 0 && parda_place(team) == 0);
     team->left.sent = team->left.end = 0;
 }
@@ -88,17 +88,18 @@ static fm_status queue_append(queue *self, const uint64_t *blocks, size_t count,
     return FM_OK;
 }
 
-/* Infinities of what comes after the first `pieces` pieces of this rank pass through these, the last first;
- * what none of them knows is queued. */
-static fm_status pass_through(fm_team *team, unsigned pieces, uint64_t *blocks, size_t count, fm_error *error)
+/* Infinities of what comes after the first `chunk_count` chunks of this rank pass through these, the last
+ * first; what none of them knows is queued. */
+static fm_status pass_through(fm_team *team, unsigned chunk_count, uint64_t *blocks, size_t count,
+                              fm_error *error)
 {
     fm_status status = FM_OK;
-    while (pieces > 0 && status == FM_OK)
-        status = fm_parda_chunk_absorb(fm_team_parda_chunk(team, --pieces), blocks, &count, error);
+    while (chunk_count > 0 && status == FM_OK)
+        status = fm_parda_chunk_absorb(fm_team_parda_chunk(team, --chunk_count), blocks, &count, error);
     return status == FM_OK ? queue_append(&team->left, blocks, count, error) : status;
 }
 
-/* The infinities of the rank's own pieces. Those of the first are the queue's beginning as they are. */
+/* The infinities of the rank's own chunks. Those of the first are the queue's beginning as they are. */
 static fm_status pass_own(fm_team *team, fm_error *error)
 {
     fm_parda_chunk *first = fm_team_parda_chunk(team, 0);
@@ -108,7 +109,7 @@ static fm_status pass_own(fm_team *team, fm_error *error)
     first->infinity_count = 0;
     team->left = own;
     fm_status status = FM_OK;
-    for (unsigned i = 1; i < team->pieces && status == FM_OK; i++) {
+    for (unsigned i = 1; i < team->chunk_count && status == FM_OK; i++) {
         fm_parda_chunk *chunk = fm_team_parda_chunk(team, i);
         status = pass_through(team, i, chunk->infinities, chunk->infinity_count, error);
     }
@@ -140,7 +141,7 @@ static fm_status pass_infinities(fm_team *team, fm_error *error)
             status = fm_parda_messages_receive(&team->messages, turned_rank(team, place + 1), &count,
                                                &right_open, error);
             if (status == FM_OK)
-                status = pass_through(team, team->pieces, team->messages.blocks, count, error);
+                status = pass_through(team, team->chunk_count, team->messages.blocks, count, error);
         }
     }
     return status;
@@ -171,8 +172,8 @@ static fm_status give_chunk(fm_team *team, fm_parda_chunk *chunk, uint64_t *want
 
 static fm_status take_message(fm_team *team, size_t count, fm_error *error)
 {
-    return fm_parda_chunk_inherit(fm_team_parda_chunk(team, team->pieces - 1), team->messages.blocks, count,
-                                  error);
+    return fm_parda_chunk_inherit(fm_team_parda_chunk(team, team->chunk_count - 1), team->messages.blocks,
+                                  count, error);
 }
 
 static fm_status send_message(fm_team *team, size_t count, fm_error *error)
@@ -181,16 +182,16 @@ static fm_status send_message(fm_team *team, size_t count, fm_error *error)
                                   team->messages.blocks, count, true, error);
 }
 
-/* The last place: from its own earlier pieces, then from all other places, the latest first. Each is told how
+/* The last place: from its own earlier chunks, then from all other places, the latest first. Each is told how
  * many blocks are still wanted: under a bound, it is soon none. */
 static fm_status collect_stack(fm_team *team, fm_error *error)
 {
     fm_transport *transport = team->transport;
-    fm_parda_chunk *latest = fm_team_parda_chunk(team, team->pieces - 1);
+    fm_parda_chunk *latest = fm_team_parda_chunk(team, team->chunk_count - 1);
     fm_status status = FM_OK;
-    for (unsigned piece = team->pieces - 1; piece > 0 && status == FM_OK; piece--) {
+    for (unsigned chunk = team->chunk_count - 1; chunk > 0 && status == FM_OK; chunk--) {
         uint64_t wanted = fm_parda_chunk_wants(latest);
-        status = give_chunk(team, fm_team_parda_chunk(team, piece - 1), &wanted, take_message, error);
+        status = give_chunk(team, fm_team_parda_chunk(team, chunk - 1), &wanted, take_message, error);
     }
     for (uint32_t place = transport->size - 1; place > 0 && status == FM_OK; place--) {
         const uint64_t wanted = fm_parda_chunk_wants(latest);
@@ -213,8 +214,8 @@ static fm_status give_stack(fm_team *team, fm_error *error)
     const uint32_t last = transport->size - 1;
     uint64_t wanted = 0;
     fm_status status = transport->receive(transport, turned_rank(team, last), &wanted, sizeof wanted, error);
-    for (unsigned piece = team->pieces; piece > 0 && status == FM_OK; piece--)
-        status = give_chunk(team, fm_team_parda_chunk(team, piece - 1), &wanted, send_message, error);
+    for (unsigned chunk = team->chunk_count; chunk > 0 && status == FM_OK; chunk--)
+        status = give_chunk(team, fm_team_parda_chunk(team, chunk - 1), &wanted, send_message, error);
     return status == FM_OK
                ? fm_parda_messages_send(&team->messages, turned_rank(team, last), NULL, 0, false, error)
                : status;
@@ -230,7 +231,7 @@ static fm_status parda_merge_phase(fm_team *team, bool last, fm_error *error)
     }
     if (status != FM_OK) return status;
     team->held = 0;
-    for (unsigned i = 0; i < team->pieces; i++) team->held += team->chunks[i].blocks.count;
+    for (unsigned i = 0; i < team->chunk_count; i++) team->held += team->chunks[i].blocks.count;
     status = fm_transport_sum(transport, &team->held, 1, error);
     if (last || status != FM_OK) return status;
     team->reversed = !team->reversed;
@@ -246,11 +247,11 @@ static fm_status parda_finish(fm_team *team, fm_tally *tally, fm_team_result *re
     fm_tally *mine = transport->rank == 0 ? tally : &team->chunks[0].tally;
     fm_parda_seen seen = {0};
     fm_status status = FM_OK;
-    for (unsigned i = 0; i < team->pieces && status == FM_OK; i++)
+    for (unsigned i = 0; i < team->chunk_count && status == FM_OK; i++)
         if (&team->chunks[i].tally != mine) status = fm_tally_move(mine, &team->chunks[i].tally, error);
     if (status == FM_OK) status = fm_team_sum_tallies(transport, mine, error);
     if (status == FM_OK && team->bound)
-        status = fm_parda_seen_unite(&team->messages, team->chunks, team->pieces, &seen, error);
+        status = fm_parda_seen_unite(&team->messages, team->chunks, team->chunk_count, &seen, error);
     *result = (fm_team_result){.cold_known = true};
     if (status != FM_OK || transport->rank != 0) return status;
     if (team->bound) { /* all that is not finite was counted as beyond; so many of these are first touches */
@@ -263,16 +264,16 @@ static fm_status parda_finish(fm_team *team, fm_tally *tally, fm_team_result *re
 
 /* ---- the team ---- */
 
-static fm_status parda_feed(fm_team *team, unsigned piece, const uint64_t *blocks, size_t count,
+static fm_status parda_feed(fm_team *team, unsigned chunk, const uint64_t *blocks, size_t count,
                             fm_error *error)
 {
-    return fm_parda_chunk_feed(fm_team_parda_chunk(team, piece), blocks, count, error);
+    return fm_parda_chunk_feed(fm_team_parda_chunk(team, chunk), blocks, count, error);
 }
 
 static void parda_destroy(fm_team *team)
 {
     if (!team) return;
-    for (unsigned i = 0; i < team->pieces; i++) fm_parda_chunk_clear(&team->chunks[i]);
+    for (unsigned i = 0; i < team->chunk_count; i++) fm_parda_chunk_clear(&team->chunks[i]);
     free(team->left.blocks);
     fm_parda_messages_clear(&team->messages);
     free(team);
@@ -282,19 +283,19 @@ static fm_status parda_create(fm_team **result, fm_transport *transport, const f
                               fm_error *error)
 {
     *result = NULL;
-    const size_t bytes = sizeof(fm_team) + options->pieces * sizeof(fm_parda_chunk);
+    const size_t bytes = sizeof(fm_team) + options->chunks * sizeof(fm_parda_chunk);
     fm_team *team = fm_calloc(1, bytes);
     if (!team) return fm_fail_memory(error, bytes, "a rank");
     team->transport = transport;
     team->bound = options->bound;
     fm_status status = fm_parda_messages_create(&team->messages, transport, error);
-    while (team->pieces < options->pieces && status == FM_OK) {
+    while (team->chunk_count < options->chunks && status == FM_OK) {
         /* A seed for each chunk: keys that one set of blocks seen gives in the order of its hashes would
          * otherwise crowd at one end of the next, at quadratic cost. */
-        const uint64_t chunk = (uint64_t)transport->rank * options->pieces + team->pieces;
-        status = fm_parda_chunk_create(&team->chunks[team->pieces], options->bound, options->bins,
+        const uint64_t chunk = (uint64_t)transport->rank * options->chunks + team->chunk_count;
+        status = fm_parda_chunk_create(&team->chunks[team->chunk_count], options->bound, options->bins,
                                        options->seed + 1 + chunk, error);
-        if (status == FM_OK) team->pieces++;
+        if (status == FM_OK) team->chunk_count++;
     }
     if (status != FM_OK) {
         parda_destroy(team);
@@ -312,9 +313,9 @@ static uint64_t parda_held(const fm_team *team)
 
 static uint64_t parda_memory(const fm_team *team)
 {
-    uint64_t bytes = sizeof *team + team->pieces * sizeof team->chunks[0] +
+    uint64_t bytes = sizeof *team + team->chunk_count * sizeof team->chunks[0] +
                      (team->left.capacity + team->messages.most) * sizeof(uint64_t);
-    for (unsigned i = 0; i < team->pieces; i++) bytes += fm_parda_chunk_memory(&team->chunks[i]);
+    for (unsigned i = 0; i < team->chunk_count; i++) bytes += fm_parda_chunk_memory(&team->chunks[i]);
     return bytes;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks.c - see blocks.h. */
-#include "collect/blocks.h"
+/* blocks.c - see decoder.h. */
+#include "collect/decoder.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -11,7 +11,7 @@
 #define ISA __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define ISA_INLINE static inline __attribute__((always_inline)) ISA
 
-static bool usable(void)
+static bool usable_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
            __builtin_cpu_supports("popcnt");
@@ -212,7 +212,7 @@ ISA static size_t find_specials(const uint64_t *words, size_t from, size_t to, u
 }
 
 /* Leaves out rows of the last `count` that are in the stack; returns the row behind the others. */
-static size_t squeeze(fm_access_run *run, const fm_rows *rows, size_t row, unsigned count)
+static size_t squeeze_rows(fm_access_run *run, const fm_rows *rows, size_t row, unsigned count)
 {
     fm_row_memory *at = rows->at;
     size_t to = row;
@@ -260,7 +260,7 @@ ISA_INLINE size_t store_accesses(const fm_rows *rows, size_t row, unsigned colum
                                  _mm_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0));
         _mm_storeu_si32(to->kind + row, kinds);
     }
-    if (run->stack_span != 0) return squeeze(run, rows, row, count);
+    if (run->stack_span != 0) return squeeze_rows(run, rows, row, count);
     return row + count;
 }
 
@@ -314,7 +314,7 @@ ISA static void decode_accesses(fm_access_run *run, fm_rows *rows)
 
 const fm_decode_kernels fm_decode_avx2 = {
     .isa = "avx2",
-    .usable = usable,
+    .usable = usable_avx2,
     .heads = find_heads,
     .blocks = decode_blocks,
     .block = decode_block,

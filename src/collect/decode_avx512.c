@@ -14,7 +14,7 @@
 
 enum { AHEAD = 512 }; /* words */
 
-static bool usable(void)
+static bool usable_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -382,7 +382,7 @@ ISA static void decode_accesses(fm_access_run *run, fm_rows *rows)
 
 const fm_decode_kernels fm_decode_avx512 = {
     .isa = "avx512",
-    .usable = usable,
+    .usable = usable_avx512,
     .heads = find_heads,
     .blocks = decode_blocks,
     .block = decode_block,

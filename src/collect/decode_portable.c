@@ -23,7 +23,7 @@ const uint8_t fm_access_kinds[16] = {
     FM_KIND_STORE,
 };
 
-static bool always(void)
+static bool usable_always(void)
 {
     return true;
 }
@@ -131,7 +131,7 @@ static void decode_accesses(fm_access_run *run, fm_rows *rows)
 
 const fm_decode_kernels fm_decode_portable = {
     .isa = "portable",
-    .usable = always,
+    .usable = usable_always,
     .heads = find_heads,
     .blocks = decode_blocks,
     .block = decode_block,

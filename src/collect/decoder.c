@@ -1,12 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decoder.c - see decoder.h: what both decoders share. */
 #include "collect/decoder.h"
-
 #include "base/error.h"
 #include "base/memory.h"
+#include "collect/decode_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- rows ---- */
+
+static fm_status rows_create(fm_rows *rows, unsigned columns, fm_error *error)
+{
+    *rows = (fm_rows){.columns = columns, .at = fm_pages_allocate(sizeof(fm_row_memory))};
+    if (!rows->at) return fm_fail_memory(error, sizeof(fm_row_memory), "a batch of references");
+    return FM_OK;
+}
+
+static void rows_free(fm_rows *rows)
+{
+    fm_pages_free(rows->at, sizeof(fm_row_memory));
+    *rows = (fm_rows){0};
+}
+
+void fm_rows_set_thread(fm_rows *rows, uint32_t number)
+{
+    if (rows->thread_number == number) return;
+    rows->thread_number = number;
+    if (rows->columns & FM_COLUMN_THREAD)
+        for (size_t i = 0; i < FM_ROWS_ROOM; i++) rows->at->thread[i] = number;
+}
 
 fm_status fm_decoder_create(fm_decoder **decoder, const fm_collect_filter *filter, unsigned columns,
                             const char *isa, fm_error *error)
@@ -16,7 +39,7 @@ fm_status fm_decoder_create(fm_decoder **decoder, const fm_collect_filter *filte
     self->filter = *filter;
     self->kernels = fm_decode_kernels_find(isa);
     fm_status status = self->kernels
-                           ? fm_rows_create(&self->rows, columns, error)
+                           ? rows_create(&self->rows, columns, error)
                            : fm_fail(error, FM_E_UNSUPPORTED, NULL, "no instruction set '%s' here", isa);
     if (status != FM_OK) {
         free(self);
@@ -28,7 +51,7 @@ fm_status fm_decoder_create(fm_decoder **decoder, const fm_collect_filter *filte
 void fm_decoder_destroy(fm_decoder *decoder)
 {
     if (!decoder) return;
-    fm_rows_free(&decoder->rows);
+    rows_free(&decoder->rows);
     free(decoder);
 }
 

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/parts.h"
-#include "process/proc_files.h"
 #include "process/program_file.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/program_called.h"
 #include "process/program_file.h"
 
 #include <signal.h>

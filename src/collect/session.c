@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c - see session.h. */
+/* session.c - see collection.h. */
 #define _GNU_SOURCE
-#include "collect/session.h"
+#include "collect/collection.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -106,13 +106,13 @@ bool fm_receiver_detaching(const fm_receiver *receiver)
 
 /* ---- channels ---- */
 
-static uint32_t get(const uint32_t *shared)
+static uint32_t get_shared(const uint32_t *shared)
 {
     return __atomic_load_n(shared, __ATOMIC_ACQUIRE);
 }
 
 /* Makes a channel free for the next producer: its ring takes no memory any more. */
-static void recycle(fm_receiver *receiver, uint32_t index, uint32_t taken)
+static void recycle_channel(fm_receiver *receiver, uint32_t index, uint32_t taken)
 {
     fm_channel *shared = &receiver->session->channels[index];
     (void)fallocate(receiver->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -134,24 +134,24 @@ fm_reception *fm_receiver_opened(fm_receiver *receiver, bool *damaged, fm_status
     for (uint32_t i = 0; i < FM_STREAM_CHANNELS && untouched < 8; i++) {
         fm_channel *shared = &receiver->session->channels[i];
         fm_reception *channel = &receiver->channels[i];
-        uint32_t state = channel->active ? FM_CHANNEL_FREE : get(&shared->state);
+        uint32_t state = channel->active ? FM_CHANNEL_FREE : get_shared(&shared->state);
         untouched = i >= receiver->used && state == FM_CHANNEL_FREE ? untouched + 1 : 0;
         if (state != FM_CHANNEL_OPEN && state != FM_CHANNEL_CLOSED) continue;
         uint32_t taken = channel->taken; /* what is in the shared memory is a copy of it */
         *channel = (fm_reception){
             .index = i,
             .taken = taken,
-            .producer = get(&shared->producer),
-            .pid = get(&shared->pid),
-            .serial = get(&shared->process),
-            .thread_number = get(&shared->thread),
+            .producer = get_shared(&shared->producer),
+            .pid = get_shared(&shared->pid),
+            .serial = get_shared(&shared->process),
+            .thread_number = get_shared(&shared->thread),
             .born = __atomic_load_n(&shared->born, __ATOMIC_RELAXED),
         };
         bool possible =
             channel->producer == FM_PRODUCER_VALGRIND || channel->producer == FM_PRODUCER_COMPILER;
         if (!possible || channel->serial == 0) {
             *damaged = true;
-            recycle(receiver, i, taken);
+            recycle_channel(receiver, i, taken);
             continue;
         }
         void *ring = mmap(NULL, RING_MAPPED, PROT_READ, MAP_SHARED, receiver->file,
@@ -177,18 +177,18 @@ void fm_receiver_release(fm_receiver *receiver, fm_reception *channel)
     for (size_t i = 0; i < receiver->active_count; i++)
         if (receiver->active[i] == index) receiver->active[i] = receiver->active[--receiver->active_count];
     *channel = (fm_reception){.taken = taken};
-    recycle(receiver, index, taken);
+    recycle_channel(receiver, index, taken);
 }
 
 /* ---- chunks ---- */
 
 /* Looks at what a channel has. */
-static void look(fm_receiver *receiver, fm_reception *channel)
+static void look_at_channel(fm_receiver *receiver, fm_reception *channel)
 {
     if (channel->sealed != channel->taken) return;
     fm_channel *shared = &receiver->session->channels[channel->index];
-    if (!channel->closed) channel->closed = get(&shared->state) == FM_CHANNEL_CLOSED;
-    channel->sealed = get(&shared->sealed);
+    if (!channel->closed) channel->closed = get_shared(&shared->state) == FM_CHANNEL_CLOSED;
+    channel->sealed = get_shared(&shared->sealed);
     channel->sequence =
         __atomic_load_n(&shared->chunk_sequence[channel->taken % FM_RING_CHUNKS], __ATOMIC_RELAXED);
 }
@@ -209,7 +209,7 @@ static void read_rest(fm_receiver *receiver, fm_reception *channel, fm_handed *h
     uint64_t base = __atomic_load_n(&shared->ring_address, __ATOMIC_RELAXED);
     uint64_t begin = (uint64_t)(channel->taken % FM_RING_CHUNKS) * FM_CHUNK_BYTES;
     channel->rest_taken = true;
-    channel->calling = channel->producer == FM_PRODUCER_COMPILER ? get(&shared->calling) : 0;
+    channel->calling = channel->producer == FM_PRODUCER_COMPILER ? get_shared(&shared->calling) : 0;
     *handed = (fm_handed){.channel = channel, .words = channel->ring + begin / 8};
     uint64_t offset = cursor - base;
     /* Outside of the ring is where a producer writes that was told to stop. */
@@ -227,8 +227,8 @@ static uint32_t words_so_far(const fm_receiver *receiver, const fm_reception *ch
     const uint32_t slot = channel->taken % FM_RING_CHUNKS;
     const uint64_t begin = (uint64_t)slot * FM_CHUNK_BYTES;
     for (int looks = 0; looks < 2; looks++) {
-        if (get(&shared->sealed) != channel->taken) {
-            uint32_t count = get(&shared->chunk_words[slot]);
+        if (get_shared(&shared->sealed) != channel->taken) {
+            uint32_t count = get_shared(&shared->chunk_words[slot]);
             return count <= FM_CHUNK_WORDS ? count : 0;
         }
         uint64_t base = __atomic_load_n(&shared->ring_address, __ATOMIC_RELAXED);
@@ -280,7 +280,7 @@ static bool hand_out(fm_receiver *receiver, fm_reception *channel, fm_handed *ha
 {
     const fm_channel *shared = &receiver->session->channels[channel->index];
     uint32_t slot = channel->taken % FM_RING_CHUNKS;
-    uint32_t count = get(&shared->chunk_words[slot]);
+    uint32_t count = get_shared(&shared->chunk_words[slot]);
     *handed = (fm_handed){.channel = channel, .words = channel->ring + (size_t)slot * FM_CHUNK_WORDS};
     if (channel->sealed - channel->taken > FM_RING_CHUNKS) {
         channel->taken = channel->sealed - 1; /* start anew where it claims to be */
@@ -304,7 +304,7 @@ bool fm_receiver_next(fm_receiver *receiver, fm_handed *handed)
     for (size_t i = 0; i < receiver->active_count; i++) {
         fm_reception *channel = &receiver->channels[receiver->active[i]];
         if (channel->rest_taken) continue; /* it is over, whatever is written into it now */
-        look(receiver, channel);
+        look_at_channel(receiver, channel);
         if (channel->sealed != channel->taken && (!first || channel->sequence < first->sequence))
             first = channel;
     }
@@ -353,7 +353,8 @@ void fm_receiver_done(fm_receiver *receiver, const fm_handed *handed)
     __atomic_store_n(&shared->taken, ++channel->taken, __ATOMIC_SEQ_CST);
     /* A producer that waits is woken when there is room for several chunks: else it would sleep again at
      * once, each time. */
-    if ((get(&shared->sealed) - channel->taken) <= WAKE_AT && producer_waits(shared)) wake_producer(shared);
+    if ((get_shared(&shared->sealed) - channel->taken) <= WAKE_AT && producer_waits(shared))
+        wake_producer(shared);
     if (channel->sealed != channel->taken) /* the next one of those that were seen */
         channel->sequence =
             __atomic_load_n(&shared->chunk_sequence[channel->taken % FM_RING_CHUNKS], __ATOMIC_RELAXED);
@@ -375,7 +376,7 @@ double fm_receiver_wait(fm_receiver *receiver)
         nanosleep(&nap, NULL);
         return NAP_NANOSECONDS * 1e-9;
     }
-    if (get(&session->quiet)) {
+    if (get_shared(&session->quiet)) {
         struct timespec nap = {0, QUIET_NANOSECONDS};
         nanosleep(&nap, NULL);
         return QUIET_NANOSECONDS * 1e-9;
@@ -386,8 +387,8 @@ double fm_receiver_wait(fm_receiver *receiver)
     for (size_t i = 0; i < receiver->active_count; i++) {
         const fm_reception *channel = &receiver->channels[receiver->active[i]];
         const fm_channel *shared = &session->channels[channel->index];
-        if (get(&shared->sealed) != channel->taken ||
-            (!channel->closed && get(&shared->state) == FM_CHANNEL_CLOSED)) {
+        if (get_shared(&shared->sealed) != channel->taken ||
+            (!channel->closed && get_shared(&shared->state) == FM_CHANNEL_CLOSED)) {
             __atomic_store_n(&session->receiver_waits, 0, __ATOMIC_SEQ_CST);
             return 0;
         }

@@ -228,13 +228,13 @@ typedef struct fm_engine_options {
     bool keep_all;       /* `exact` under a bound: blocks beyond it are not dropped all the same */
 } fm_engine_options;
 
-/* The first references to their blocks in a part of the trace that was worked off by itself, in order. */
+/* The first references to their blocks in a chunk of the trace that was worked off by itself, in order. */
 typedef struct fm_residue {
     size_t count;
     const uint64_t *blocks;
     const uint64_t *places; /* in the order of last references; the engine's own numbers, with tags if any */
     const uint32_t *now;    /* with tags */
-    const uint16_t *number; /* of the reference in the part; not for count_residue */
+    const uint16_t *number; /* of the reference in the chunk; not for count_residue */
 } fm_residue;
 
 /* Where what an engine finds goes. */
@@ -258,12 +258,12 @@ typedef struct fm_engine fm_engine;
 /* What only engines can do that keep the tags of blocks (`exact`); for others the analyzer keeps them. */
 typedef struct fm_engine_tagged {
     /*
-     * What a part of the trace, at most FM_PART_MOST references without repeats, tells by itself is counted;
-     * an engine beside the one that counts does that, made for it. *done: it was so, and what is left is in
-     * residue, to be read before the next call, and to be counted by count_residue in its turn; else nothing
-     * was done. number: of the first reference, for late ones.
+     * What a chunk of the trace, at most FM_CACHE_CHUNK_MOST references without repeats, tells by itself is
+     * counted; an engine beside the one that counts does that, made for it. *done: it was so, and what is
+     * left is in residue, to be read before the next call, and to be counted by count_residue in its turn;
+     * else nothing was done. number: of the first reference, for late ones.
      */
-    fm_status (*digest)(fm_engine *engine, const fm_references *part, size_t number,
+    fm_status (*digest)(fm_engine *engine, const fm_references *chunk, size_t number,
                         const fm_engine_results *results, fm_residue *residue, bool *done, fm_error *error);
     fm_status (*count_residue)(fm_engine *engine, const fm_residue *residue, const fm_engine_results *results,
                                fm_error *error);

@@ -61,6 +61,7 @@ void fm_job_destroy(fm_job *job)
     fm_collection_close(job->collection);
     fm_sampled_run_close(job->sampled);
     fm_output_abandon(job->distances);
+    fm_job_code_destroy(job->code);
     free(job);
 }
 

@@ -58,6 +58,7 @@ struct fm_job {
     fm_sampled_run *sampled;
     fm_sampled_facts facts;
     fm_job_end end;
+    struct fm_job_code *code; /* NULL: no source code */
     /* Results. */
     fm_profile *profile[FM_JOB_GRANULARITIES];
     bool incomplete;
@@ -135,6 +136,47 @@ fm_status fm_job_receive(fm_job *job, const fm_collect_options *program, fm_job_
 void fm_job_look_back(fm_job *job);
 /* job->end, as far as it is known. */
 void fm_job_find_end(fm_job *job);
+
+/* ---- job_region.c, job_changes.c: source code ---- */
+
+/* A change of loops that was tried. */
+typedef struct fm_suggestion {
+    const char *change; /* NULL: none */
+    double misses;
+    char certainty[32];
+} fm_suggestion;
+enum { FM_SUGGESTIONS = 5 };
+
+typedef struct fm_job_code {
+    fm_job_region_options options;
+    char *path;
+    double began;
+    const char **flags; /* those of the options, and macros */
+    char (*macros)[96]; /* that flags points into */
+    bool *used;         /* of each parameter: it is a macro */
+    fm_region *region;
+    fm_region_counts *counts; /* NULL: not known */
+    /* Where the region is a changed one. */
+    fm_region *original;
+    fm_profile *before; /* of the original */
+    char change[1024];
+    /* Of changes that were tried: the best, in their order; none where a change was told. */
+    char *changes; /* their texts */
+    unsigned tried, legal, left;
+    fm_suggestion as_it_is, best[FM_SUGGESTIONS + 1];
+    size_t best_count;
+} fm_job_code;
+void fm_job_code_destroy(fm_job_code *code); /* NULL is fine */
+
+/* The source once more, with scalar variables in memory, and values. */
+fm_status fm_job_read_scalars(fm_job *job, fm_region **region, fm_error *error);
+bool fm_job_is_text_form(const fm_job_code *code);
+/* The profile of a region by the job's options, but for caches with sets and sources. counts: of the region,
+ * or NULL. */
+fm_status fm_job_region_profile(fm_job *job, const fm_region *region, const fm_region_counts *counts,
+                                fm_profile **profile, fm_error *error);
+/* The misses before and after a change, and of the changes that were tried, for people. */
+void fm_job_show_changes(const fm_job *job, FILE *out);
 
 /* ---- trace_notes.c ---- */
 

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,7 +157,8 @@ static fm_status after_failure(fm_job *job, fm_status before, fm_status status, 
 
 static fm_status write_page(fm_job *job, const fm_job_files *files, fm_error *error)
 {
-    const fm_report_options page = {.title = files->title, .no_source = files->no_source};
+    const char *title = files->title ? files->title : job->code ? job->profile[0]->name : NULL;
+    const fm_report_options page = {.title = title, .no_source = files->no_source};
     return fm_report_write_file(files->page, &page, (const fm_profile *const *)job->profile, job->count,
                                 job->caches, job->cache_count, error);
 }
@@ -272,6 +274,31 @@ fm_status fm_profiles_show_sized(FILE *out, const fm_profile *const *profiles, s
                            : status;
 }
 
+/* What only profiles of source code have: caches with sets, bounds on a machine. */
+static void show_code(FILE *out, const fm_profile *profile, const fm_view_options *view)
+{
+    if (profile->set_count > 0)
+        fprintf(out, "\n%-16s %8s %6s %16s %12s  %s\n", "cache with sets", "sets", "ways", "misses",
+                "miss ratio", "certainty");
+    for (size_t i = 0; i < profile->set_count; i++) {
+        const fm_set_misses *one = &profile->set_misses[i];
+        fprintf(out, "%-16s %8" PRIu64 " %6" PRIu64 " %16" PRIu64 " %10.2f %%  %s\n", one->name, one->sets,
+                one->ways, one->misses,
+                one->references ? 100 * (double)one->misses / (double)one->references : 0, one->certainty);
+        if (one->least != one->most)
+            fprintf(out, "%-32s between %" PRIu64 " and %" PRIu64 " with 95 %% confidence\n", "", one->least,
+                    one->most);
+    }
+    if (profile->set_count > 0) {
+        fputs("LRU in each set, for these addresses: ", out);
+        fm_view_text(out, profile->addresses, view);
+        putc('\n', out);
+    }
+    if (!profile->bounds) return;
+    putc('\n', out);
+    fm_view_bounds(out, profile, view);
+}
+
 fm_status fm_job_show_sized(fm_job *job, FILE *out, const fm_screen_options *screen, size_t screen_size,
                             const fm_view_options *view, size_t view_size, fm_error *error)
 {
@@ -293,7 +320,12 @@ fm_status fm_job_show_sized(fm_job *job, FILE *out, const fm_screen_options *scr
         fm_view_sampled(out, profiles[0], &job->facts, &terminal);
         fputc('\n', out);
     }
+    if (job->code && job->code->original) {
+        fm_job_show_changes(job, out);
+        return FM_OK;
+    }
     status = show_screen(out, profiles, count, job->caches, job->cache_count, &own, &terminal, error);
+    if (status == FM_OK && job->code) show_code(out, profiles[0], &terminal);
     if (status == FM_OK && job->source == FM_JOB_SAMPLES && profiles[0]->attribution)
         fm_view_latencies(out, profiles[0]->attribution, LATENCY_LINES, &terminal);
     return status;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach_check.c - see attach_check.h. */
+/* attach_check.c - see tracee.h. */
 #define _GNU_SOURCE
-#include "process/attach_check.h"
+#include "process/tracee.h"
 
 #include "base/error.h"
-#include "process/proc_files.h"
 #include "process/program_file.h"
 
 #include <errno.h>
@@ -31,7 +30,7 @@ static bool status_number(long pid, const char *name, long *value)
     return true;
 }
 
-static long setting(const char *path)
+static long read_setting(const char *path)
 {
     char text[32] = "";
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -74,7 +73,7 @@ fm_status fm_attach_refused(pid_t pid, int why, fm_error *error)
         return fm_fail(error, FM_E_IO, NULL,
                        "process %ld belongs to another user (%ld): run fathom as that user, or as root",
                        (long)pid, uid);
-    const long scope = setting("/proc/sys/kernel/yama/ptrace_scope");
+    const long scope = read_setting("/proc/sys/kernel/yama/ptrace_scope");
     if (scope == 3)
         return fm_fail(error, FM_E_IO, NULL,
                        "process %ld cannot be attached to: kernel.yama.ptrace_scope is 3, which cannot be "

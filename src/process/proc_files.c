@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc_files.c - see proc_files.h. */
+/* proc_files.c - see program_file.h. */
 #define _GNU_SOURCE
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include "base/error.h"
 

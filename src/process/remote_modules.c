@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote_modules.c - see remote_modules.h. */
+/* remote_modules.c - see tracee.h. */
 #define _GNU_SOURCE
-#include "process/remote_modules.h"
+#include "process/tracee.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include <elf.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static fm_status no_memory(fm_error *error)
 /* ---- the list ---- */
 
 /* Addresses in the dynamic section are made absolute by the loader; not everywhere. */
-static uint64_t absolute(const fm_remote_module *module, uint64_t value)
+static uint64_t absolute_address(const fm_remote_module *module, uint64_t value)
 {
     return value && value < module->first ? value + module->base : value;
 }
@@ -46,28 +46,28 @@ static void read_dynamic(const fm_tracee *tracee, fm_remote_module *module, uint
         const uint64_t value = entries[i].d_un.d_val;
         switch (entries[i].d_tag) {
         case DT_SYMTAB:
-            module->symbols = absolute(module, value);
+            module->symbols = absolute_address(module, value);
             break;
         case DT_STRTAB:
-            module->strings = absolute(module, value);
+            module->strings = absolute_address(module, value);
             break;
         case DT_STRSZ:
             module->string_bytes = value < STRINGS_MOST ? value : STRINGS_MOST;
             break;
         case DT_HASH:
-            module->hash = absolute(module, value);
+            module->hash = absolute_address(module, value);
             break;
         case DT_GNU_HASH:
-            module->gnu_hash = absolute(module, value);
+            module->gnu_hash = absolute_address(module, value);
             break;
         case DT_JMPREL:
-            module->slots[0] = absolute(module, value);
+            module->slots[0] = absolute_address(module, value);
             break;
         case DT_PLTRELSZ:
             module->slot_bytes[0] = value;
             break;
         case DT_RELA:
-            module->slots[1] = absolute(module, value);
+            module->slots[1] = absolute_address(module, value);
             break;
         case DT_RELASZ:
             module->slot_bytes[1] = value;

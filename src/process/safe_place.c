@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * safe_place.c - see safe_place.h.
+ * safe_place.c - see tracee.h.
  *
  * First every word of the stack's last part that may be an address to return to is looked at, which takes
  * little time. Where one of them is unsafe, it may be left from earlier calls (those of the loader, in the
  * first thread): then the stack is unwound, and believed where that comes to its end.
  */
 #define _GNU_SOURCE
-#include "process/safe_place.h"
+#include "process/tracee.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static const char *const others[] = {"dlopen",
                                      "__register_atfork",
                                      NULL};
 
-static void add(fm_unsafe_places *places, uint64_t first, uint64_t behind)
+static void add_unsafe(fm_unsafe_places *places, uint64_t first, uint64_t behind)
 {
     if (places->count >= FM_UNSAFE_RANGES || first >= behind) return;
     places->ranges[places->count].first = first;
@@ -70,10 +70,10 @@ static void add_libc(fm_unsafe_places *places, const fm_tracee *tracee, const fm
         if (at < first) first = at;
         if (at + bytes > behind) behind = at + bytes;
     }
-    if (behind) add(places, first - ALLOCATOR_BEFORE, behind);
+    if (behind) add_unsafe(places, first - ALLOCATOR_BEFORE, behind);
     for (size_t i = 0; others[i]; i++) {
         const uint64_t at = fm_remote_symbol(tracee, libc, others[i], &bytes);
-        if (at) add(places, at, at + bytes);
+        if (at) add_unsafe(places, at, at + bytes);
     }
     /* mov $15, %rax; syscall */
     static const unsigned char restore[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -87,7 +87,7 @@ void fm_unsafe_places_find(fm_unsafe_places *places, const fm_tracee *tracee,
     const fm_remote_module *loader = fm_remote_module_named(modules, "ld-linux");
     const fm_remote_module *libc = fm_remote_module_named(modules, "libc.so");
     if (!libc) libc = fm_remote_module_named(modules, "libc-");
-    if (loader) add(places, loader->code, loader->code_behind);
+    if (loader) add_unsafe(places, loader->code, loader->code_behind);
     if (libc) add_libc(places, tracee, libc);
     /* An allocator of the program's own: in a library, all of that; in the program, what has names. */
     for (size_t i = 0; i < modules->count; i++) {
@@ -96,11 +96,11 @@ void fm_unsafe_places_find(fm_unsafe_places *places, const fm_tracee *tracee,
         if (module == libc || module == loader || !fm_remote_symbol(tracee, module, "malloc", &bytes))
             continue;
         if (i > 0)
-            add(places, module->code, module->code_behind);
+            add_unsafe(places, module->code, module->code_behind);
         else
             for (size_t k = 0; allocator[k]; k++) {
                 const uint64_t at = fm_remote_symbol(tracee, module, allocator[k], &bytes);
-                if (at) add(places, at, at + bytes);
+                if (at) add_unsafe(places, at, at + bytes);
             }
     }
 }

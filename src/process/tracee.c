@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -39,15 +39,15 @@ enum {
 };
 static const double usual_patience = 5.0, longest_patience = 60.0, nap = 0.0002;
 
-static fm_status gone(const fm_tracee *tracee, fm_error *error)
+static fm_status tracee_gone(const fm_tracee *tracee, fm_error *error)
 {
     return fm_fail(error, FM_E_IO, NULL, "process %ld ended while it was being attached to",
                    (long)tracee->pid);
 }
 
-static fm_status failed(const fm_tracee *tracee, const char *doing, int why, fm_error *error)
+static fm_status tracee_failed(const fm_tracee *tracee, const char *doing, int why, fm_error *error)
 {
-    if (why == ESRCH) return gone(tracee, error);
+    if (why == ESRCH) return tracee_gone(tracee, error);
     return fm_fail(error, FM_E_IO, NULL, "process %ld: cannot %s: %s", (long)tracee->pid, doing,
                    strerror(why));
 }
@@ -59,7 +59,7 @@ fm_status fm_tracee_open(fm_tracee *tracee, pid_t pid, fm_error *error)
     snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
     tracee->memory = open(path, O_RDWR | O_CLOEXEC);
     if (tracee->memory >= 0) return FM_OK;
-    return failed(tracee, "open its memory", errno == ENOENT ? ESRCH : errno, error);
+    return tracee_failed(tracee, "open its memory", errno == ENOENT ? ESRCH : errno, error);
 }
 
 size_t fm_tracee_read(const fm_tracee *tracee, uint64_t address, void *to, size_t bytes)
@@ -149,7 +149,7 @@ fm_status fm_tracee_stop_one(fm_tracee *tracee, pid_t tid, fm_tracee_thread **th
         if (why == ESRCH || !fm_proc_stat((uint32_t)tid, FM_PROC_STATE, &state) || state == 'Z' ||
             state == 'X')
             return FM_OK;
-        return failed(tracee, "attach to it", why, error);
+        return tracee_failed(tracee, "attach to it", why, error);
     }
     fm_tracee_thread *made = &tracee->threads[tracee->count++];
     *made = (fm_tracee_thread){.tid = tid};
@@ -187,7 +187,7 @@ static fm_status stop_more(fm_tracee *tracee, size_t *fresh, fm_error *error)
     fm_status status = FM_OK;
     uint32_t tid;
     *fresh = 0;
-    if (!fm_proc_tasks_open(&tasks, (uint32_t)tracee->pid)) return gone(tracee, error);
+    if (!fm_proc_tasks_open(&tasks, (uint32_t)tracee->pid)) return tracee_gone(tracee, error);
     while (status == FM_OK && fm_proc_tasks_next(&tasks, &tid)) {
         fm_tracee_thread *thread;
         if (is_known(tracee, (pid_t)tid)) continue;
@@ -204,7 +204,7 @@ fm_status fm_tracee_stop(fm_tracee *tracee, fm_error *error)
     fm_status status = FM_OK;
     /* Whoever was not stopped yet may have made more. */
     while (status == FM_OK && fresh > 0) status = stop_more(tracee, &fresh, error);
-    if (status == FM_OK && tracee->count == 0) return gone(tracee, error);
+    if (status == FM_OK && tracee->count == 0) return tracee_gone(tracee, error);
     return status;
 }
 
@@ -232,7 +232,7 @@ bool fm_tracee_set_mask(fm_tracee_thread *thread, uint64_t mask)
     return ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof mask, &mask) == 0;
 }
 
-static fm_status borrow(fm_tracee *tracee, fm_tracee_thread *thread, fm_error *error)
+static fm_status borrow_thread(fm_tracee *tracee, fm_tracee_thread *thread, fm_error *error)
 {
     if (thread->borrowed) return FM_OK;
     const uint64_t all = UINT64_MAX;
@@ -244,7 +244,7 @@ static fm_status borrow(fm_tracee *tracee, fm_tracee_thread *thread, fm_error *e
         ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof all, &all) != 0) {
         const int why = errno;
         free(vectors.iov_base);
-        return failed(tracee, "look at its registers", why, error);
+        return tracee_failed(tracee, "look at its registers", why, error);
     }
     thread->vectors = vectors.iov_base;
     thread->vector_bytes = vectors.iov_len;
@@ -322,14 +322,14 @@ static int run_to_call(fm_tracee *tracee, fm_tracee_thread *thread)
 
 static fm_status came_not(fm_tracee *tracee, int came, const char *doing, fm_error *error)
 {
-    if (came == 0) return gone(tracee, error);
+    if (came == 0) return tracee_gone(tracee, error);
     return fm_fail(error, FM_E_IO, NULL, "process %ld: %s takes too long", (long)tracee->pid, doing);
 }
 
 fm_status fm_tracee_syscall(fm_tracee *tracee, fm_tracee_thread *thread, long number, const long arguments[6],
                             long *result, fm_error *error)
 {
-    fm_status status = borrow(tracee, thread, error);
+    fm_status status = borrow_thread(tracee, thread, error);
     if (status != FM_OK) return status;
     struct user_regs_struct registers = thread->registers;
     registers.rip = tracee->gadget;
@@ -342,14 +342,14 @@ fm_status fm_tracee_syscall(fm_tracee *tracee, fm_tracee_thread *thread, long nu
     registers.r8 = (unsigned long long)arguments[4];
     registers.r9 = (unsigned long long)arguments[5];
     if (ptrace(PTRACE_SETREGS, thread->tid, NULL, &registers) != 0)
-        return failed(tracee, "set its registers", errno, error);
+        return tracee_failed(tracee, "set its registers", errno, error);
     /* Before and behind it. A thread that stands before a call that is left out comes to the end of that
      * one first. */
     for (int stops = 0; stops < 2; stops++) {
         const int came = run_to_call(tracee, thread);
         if (came != 1) return came_not(tracee, came, "a system call in it", error);
         if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
-            return failed(tracee, "look at its registers", errno, error);
+            return tracee_failed(tracee, "look at its registers", errno, error);
         if (stops == 0 && (long)registers.orig_rax != number) stops--;
     }
     *result = (long)registers.rax;
@@ -359,7 +359,7 @@ fm_status fm_tracee_syscall(fm_tracee *tracee, fm_tracee_thread *thread, long nu
 fm_status fm_tracee_call(fm_tracee *tracee, fm_tracee_thread *thread, uint64_t function, const char *text,
                          const long arguments[2], long *result, fm_error *error)
 {
-    fm_status status = borrow(tracee, thread, error);
+    fm_status status = borrow_thread(tracee, thread, error);
     if (status != FM_OK) return status;
     struct user_regs_struct registers = thread->registers;
     long first = arguments[0];
@@ -384,12 +384,12 @@ fm_status fm_tracee_call(fm_tracee *tracee, fm_tracee_thread *thread, uint64_t f
     registers.rdi = (unsigned long long)first;
     registers.rsi = (unsigned long long)arguments[1];
     if (ptrace(PTRACE_SETREGS, thread->tid, NULL, &registers) != 0)
-        return failed(tracee, "set its registers", errno, error);
+        return tracee_failed(tracee, "set its registers", errno, error);
     do {
         const int came = run_to_call(tracee, thread);
         if (came != 1) return came_not(tracee, came, "a call in it", error);
         if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
-            return failed(tracee, "look at its registers", errno, error);
+            return tracee_failed(tracee, "look at its registers", errno, error);
     } while (registers.rip != tracee->gadget + SYSCALL_BYTES || registers.rsp != stack + 8);
     *result = (long)registers.orig_rax;
     return FM_OK;

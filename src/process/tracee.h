@@ -68,4 +68,83 @@ fm_status fm_tracee_call(fm_tracee *tracee, fm_tracee_thread *thread, uint64_t f
 bool fm_tracee_mask(const fm_tracee_thread *thread, uint64_t *mask);
 bool fm_tracee_set_mask(fm_tracee_thread *thread, uint64_t mask);
 
+/* ---- attach check ---- */
+
+/* Whether a process that runs may be attached to, and if not, why and what to do. */
+
+/* FM_E_IO where there is no such process, or it must not be attached to; FM_E_UNSUPPORTED where that makes no
+ * sense: a kernel thread, a 32-bit program, another C library. Nothing is done to it. library: what is to be
+ * loaded into it. */
+fm_status fm_attach_check(pid_t pid, const char *library, fm_error *error);
+/* FM_E_IO, with the reason why ptrace, or its memory, was refused (errno). */
+fm_status fm_attach_refused(pid_t pid, int why, fm_error *error);
+
+/* ---- remote modules ---- */
+
+/*
+ * The programs and libraries that another process has loaded: where they are, their
+ * dynamic symbols, and the slots through which they call functions of each other. All is read from the
+ * process's memory, and believed only as far as it does no harm.
+ */
+
+typedef struct fm_remote_module {
+    char *path;
+    uint64_t base;              /* what is to be added to addresses of the file */
+    uint64_t first, behind;     /* of all of it */
+    uint64_t code, code_behind; /* of what is executable */
+    /* As of its dynamic section; 0: none. */
+    uint64_t symbols, strings, string_bytes, hash, gnu_hash;
+    uint64_t slots[2], slot_bytes[2]; /* relocations of functions, and all others */
+    unsigned char *string_text;       /* a copy */
+} fm_remote_module;
+
+typedef struct fm_remote_modules {
+    fm_remote_module *modules;
+    size_t count, capacity;
+} fm_remote_modules;
+
+fm_status fm_remote_modules_read(fm_remote_modules *modules, const fm_tracee *tracee, fm_error *error);
+void fm_remote_modules_free(fm_remote_modules *modules);
+/* By the last part of its path, as far as `name` goes: "libc.so" is also libc.so.6. NULL: none. */
+const fm_remote_module *fm_remote_module_named(const fm_remote_modules *modules, const char *name);
+
+/* The address of a function that a module defines, and its bytes. 0: none. */
+uint64_t fm_remote_symbol(const fm_tracee *tracee, const fm_remote_module *module, const char *name,
+                          uint64_t *bytes);
+
+/* Each slot of a module that belongs to one of these names (NULL at the end): its index, where the slot is.
+ */
+typedef fm_status fm_remote_slot_function(void *context, size_t name, uint64_t slot, fm_error *error);
+fm_status fm_remote_slots(const fm_tracee *tracee, const fm_remote_module *module, const char *const *names,
+                          fm_remote_slot_function *found, void *context, fm_error *error);
+
+/* The address of a syscall instruction in a module's code. 0: none. */
+uint64_t fm_remote_bytes(const fm_tracee *tracee, const fm_remote_module *module, const void *bytes,
+                         size_t count);
+
+/* ---- safe place ---- */
+
+/*
+ * Whether a stopped thread stands where a library can be loaded: outside of the loader and of
+ * the allocator, whose locks it could hold, and of signal handlers, which may have interrupted these.
+ */
+
+enum { FM_UNSAFE_RANGES = 64 };
+
+typedef struct fm_unsafe_places {
+    struct {
+        uint64_t first, behind;
+    } ranges[FM_UNSAFE_RANGES];
+    size_t count;
+    uint64_t handler_end; /* where signal handlers return to; 0: not known */
+} fm_unsafe_places;
+
+void fm_unsafe_places_find(fm_unsafe_places *places, const fm_tracee *tracee,
+                           const fm_remote_modules *modules);
+bool fm_is_safe_place(const fm_unsafe_places *places, const fm_tracee *tracee,
+                      const fm_tracee_thread *thread);
+/* Is it in a signal handler, as far as its stack tells? */
+bool fm_may_be_in_handler(const fm_unsafe_places *places, const fm_tracee *tracee,
+                          const fm_tracee_thread *thread);
+
 #endif

@@ -1,30 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * watch.c - see watch.h.
- *
- * A process that was started by another is not our child. Its end is seen through a handle (pidfd), its exit
- * status in /proc while it is a zombie, or from the handle (Linux 6.15 on); orphans become our children,
- * because we ask for them.
- */
+/* watch.c - see watch.h. */
 #define _GNU_SOURCE
 #include "process/watch.h"
-
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- start ---- */
+
+/* Do both begin with the same name, which ends at '=' or with the text? */
+static bool same_name(const char *a, const char *b)
+{
+    size_t length = strcspn(a, "=");
+    return strcspn(b, "=") == length && memcmp(a, b, length) == 0;
+}
+
+/* Sets a variable, or takes it away; room for one more is there. */
+static void change_environment(char **environment, const char *variable)
+{
+    size_t kept = 0;
+    for (char **at = environment; *at; at++)
+        if (!same_name(*at, variable)) environment[kept++] = *at;
+    if (strchr(variable, '=')) environment[kept++] = (char *)(uintptr_t)variable;
+    environment[kept] = NULL;
+}
+
+/* Ours, with what is asked for; *preload is to be freed, too. NULL: no memory. */
+static char **make_environment(const fm_start *start, char **preload)
+{
+    size_t count = 2, more = 0;
+    for (char **at = environ; at && *at; at++) count++;
+    while (start->variables && start->variables[more]) more++;
+    char **made = fm_calloc(count + more, sizeof *made);
+    if (!made) return NULL;
+    if (count > 2) memcpy(made, environ, (count - 2) * sizeof *made);
+    for (size_t i = 0; i < more; i++) change_environment(made, start->variables[i]);
+    if (!start->preload) return made;
+    static const char name[] = "LD_PRELOAD";
+    const char *others = "";
+    for (char **at = made; *at; at++)
+        if (same_name(*at, name)) others = *at + strcspn(*at, "=");
+    if (asprintf(preload, "%s=%s%s%s", name, start->preload, others[0] && others[1] ? ":" : "",
+                 others[0] ? others + 1 : "") < 0) {
+        *preload = NULL;
+        free(made);
+        return NULL;
+    }
+    change_environment(made, *preload);
+    return made;
+}
+
+/* What the child does: nothing but system calls, as another thread may have held any lock. */
+static void become_program(const fm_start *start, char *const *environment, const sigset_t *mask, int report)
+{
+    int highest = STDERR_FILENO;
+    for (size_t i = 0; i < start->descriptor_count; i++)
+        if (start->descriptors[i].theirs > highest) highest = start->descriptors[i].theirs;
+    int apart = report > highest ? report : fcntl(report, F_DUPFD_CLOEXEC, highest + 1);
+    bool ready = apart >= 0;
+    if (ready) report = apart;
+    for (size_t i = 0; i < start->descriptor_count && ready; i++) {
+        const fm_start_descriptor *one = &start->descriptors[i];
+        ready = one->ours == one->theirs ? fcntl(one->ours, F_SETFD, 0) == 0
+                                         : dup2(one->ours, one->theirs) == one->theirs;
+    }
+    if (ready) {
+        struct sigaction action;
+        const struct sigaction usual = {.sa_handler = SIG_DFL};
+        for (int i = 1; i < NSIG; i++)
+            if (sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_IGN) sigaction(i, &usual, NULL);
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        execve(start->path, start->arguments, environment);
+    }
+    int why = errno;
+    (void)!write(report, &why, sizeof why);
+}
+
+fm_status fm_program_start(const fm_start *start, pid_t *child, fm_error *error)
+{
+    int report[2]; /* of what went wrong: a successful execve closes it */
+    char *preload = NULL, **environment = make_environment(start, &preload);
+    if (!environment) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for the environment");
+    int why = pipe2(report, O_CLOEXEC) == 0 ? 0 : errno;
+    if (why) {
+        free(environment);
+        free(preload);
+        return fm_fail_io(error, start->path, "make a pipe to start it", why);
+    }
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* our handlers are not for the child */
+    pid_t pid = fork();
+    if (pid == 0) {
+        become_program(start, environment, &before, report[1]);
+        _exit(127);
+    }
+    why = pid < 0 ? errno : 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(report[1]);
+    if (pid > 0) {
+        int cause;
+        ssize_t got;
+        do got = read(report[0], &cause, sizeof cause);
+        while (got < 0 && errno == EINTR);
+        if (got == (ssize_t)sizeof cause) {
+            why = cause;
+            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+            }
+        }
+    }
+    close(report[0]);
+    free(environment);
+    free(preload);
+    if (why) return fm_fail_io(error, start->path, "execute", why);
+    *child = pid;
+    return FM_OK;
+}
+
+/* ---- watch ---- */
+
+/*
+ * See watch.h.
+ *
+ * A process that was started by another is not our child. Its end is seen through a handle (pidfd), its exit
+ * status in /proc while it is a zombie, or from the handle (Linux 6.15 on); orphans become our children,
+ * because we ask for them.
+ */
 
 /* In seconds. Processes that are not our children are looked at so often; what cannot be seen from here is
  * taken for gone so long after the program. */
@@ -56,20 +173,20 @@ static void on_signal(int number, siginfo_t *information, void *unused)
 }
 
 /* How many came, and no more. */
-static int fetch(int i, int *from_process)
+static int fetch_status(int i, int *from_process)
 {
     *from_process = atomic_exchange(&watched.from_process[i], 0);
     return atomic_exchange(&watched.from_terminal[i], 0) + *from_process;
 }
 
-static bool came(int i)
+static bool signal_came(int i)
 {
     return atomic_load(&watched.from_process[i]) + atomic_load(&watched.from_terminal[i]) > 0;
 }
 
 bool fm_watch_children_changed(void)
 {
-    return came(CHLD);
+    return signal_came(CHLD);
 }
 
 fm_status fm_watch_begin(fm_watch *watch, const fm_watch_options *options, fm_error *error)
@@ -128,7 +245,7 @@ void fm_watch_attend(fm_watch *watch)
 {
     double now = fm_now();
     for (int i = INT; i <= HUP; i++) {
-        int from_process, count = fetch(i, &from_process);
+        int from_process, count = fetch_status(i, &from_process);
         if (count == 0) continue;
         watch->interrupted = true;
         if (from_process) send_signal(watch, numbers[i]);
@@ -159,7 +276,7 @@ void fm_watch_wait(fm_watch *watch, double seconds)
 {
     uint32_t seen = __atomic_load_n(watch->options.wake, __ATOMIC_SEQ_CST);
     for (int i = 0; i < SIGNALS; i++)
-        if (came(i)) return;
+        if (signal_came(i)) return;
     const double most = any_is_not_ours(watch) ? look_every : wait_most;
     if (seconds > most) seconds = most;
     struct timespec time = {.tv_nsec = (long)(seconds * 1e9)};
@@ -169,7 +286,7 @@ void fm_watch_wait(fm_watch *watch, double seconds)
 /* ---- processes ---- */
 
 /* It is watched no more. */
-static void leave(fm_watch *watch, fm_watched_process *process)
+static void leave_process(fm_watch *watch, fm_watched_process *process)
 {
     process->gone = true;
     if (process->handle >= 0) close(process->handle);
@@ -201,7 +318,7 @@ fm_status fm_watch_add(fm_watch *watch, fm_watched_process *process, fm_watched_
     if (*same) { /* they need not have been seen in their order */
         fm_watched_process *before = (*same)->order < process->order ? *same : process;
         before->replaced = true;
-        leave(watch, before);
+        leave_process(watch, before);
     }
     uint32_t pid = process->pid;
     if (process->gone || pid == 0 || pid > INT32_MAX || pid == (uint32_t)getpid()) return FM_OK;
@@ -211,7 +328,7 @@ fm_status fm_watch_add(fm_watch *watch, fm_watched_process *process, fm_watched_
     if (process->ours)
         process->handle = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     else if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) /* it was quick */
-        leave(watch, process);
+        leave_process(watch, process);
     return FM_OK;
 }
 
@@ -238,7 +355,7 @@ static bool status_from_elsewhere(const fm_watched_process *process, int *status
     return false;
 }
 
-static bool reap(pid_t pid, int *status)
+static bool reap_children(pid_t pid, int *status)
 {
     pid_t got;
     do got = waitpid(pid, status, WNOHANG);
@@ -253,16 +370,16 @@ static void look_at(fm_watch *watch, fm_watched_process *process)
         if (!watch->child_gone) return;
         process->ended = !watch->child_unknown;
         process->wait_status = watch->child_status;
-        leave(watch, process);
+        leave_process(watch, process);
         return;
     }
     if (!process->ours) { /* not to be seen from here: it is gone when everything else is */
-        if (watch->child_gone && fm_now() - watch->child_ended > unseen_for) leave(watch, process);
+        if (watch->child_gone && fm_now() - watch->child_ended > unseen_for) leave_process(watch, process);
         return;
     }
-    if (reap(pid, &process->wait_status)) { /* an orphan that we adopted */
+    if (reap_children(pid, &process->wait_status)) { /* an orphan that we adopted */
         process->ended = true;
-        leave(watch, process);
+        leave_process(watch, process);
         return;
     }
     struct pollfd handle = {.fd = process->handle, .events = POLLIN};
@@ -270,8 +387,8 @@ static void look_at(fm_watch *watch, fm_watched_process *process)
                                      : kill(pid, 0) != 0 && errno == ESRCH;
     if (!over) return;
     process->ended =
-        reap(pid, &process->wait_status) || status_from_elsewhere(process, &process->wait_status);
-    leave(watch, process);
+        reap_children(pid, &process->wait_status) || status_from_elsewhere(process, &process->wait_status);
+    leave_process(watch, process);
 }
 
 static void look_at_adopted(fm_watch *watch)
@@ -279,8 +396,8 @@ static void look_at_adopted(fm_watch *watch)
     struct pollfd handle = {.fd = watch->adopted_handle, .events = POLLIN};
     if (watch->child_gone || poll(&handle, 1, 0) <= 0 || !(handle.revents & POLLIN)) return;
     const fm_watched_process process = {.pid = (uint32_t)watch->adopted, .handle = watch->adopted_handle};
-    watch->child_unknown =
-        !reap(watch->adopted, &watch->child_status) && !status_from_elsewhere(&process, &watch->child_status);
+    watch->child_unknown = !reap_children(watch->adopted, &watch->child_status) &&
+                           !status_from_elsewhere(&process, &watch->child_status);
     watch->child_gone = true;
     watch->child_ended = fm_now();
 }
@@ -288,8 +405,8 @@ static void look_at_adopted(fm_watch *watch)
 void fm_watch_look(fm_watch *watch)
 {
     int unused;
-    fetch(CHLD, &unused); /* one that comes from here on is looked at next time */
-    if (watch->child > 0 && !watch->child_gone && reap(watch->child, &watch->child_status)) {
+    fetch_status(CHLD, &unused); /* one that comes from here on is looked at next time */
+    if (watch->child > 0 && !watch->child_gone && reap_children(watch->child, &watch->child_status)) {
         watch->child_gone = true;
         watch->child_ended = fm_now();
     }
@@ -317,7 +434,7 @@ bool fm_watch_has_strangers(fm_watch *watch)
 }
 
 /* Watches a child of what is watched, or an orphan. True: there was no memory for it. */
-static bool discover(void *context, uint32_t parent, uint32_t pid)
+static bool discover_children(void *context, uint32_t parent, uint32_t pid)
 {
     fm_watch *watch = context;
     long born;
@@ -339,10 +456,10 @@ static bool discover(void *context, uint32_t parent, uint32_t pid)
 
 fm_status fm_watch_discover(fm_watch *watch, fm_error *error)
 {
-    bool failed = !watch->child_gone && fm_proc_any_child((uint32_t)watch->child, discover, watch);
-    failed = failed || fm_proc_any_child((uint32_t)getpid(), discover, watch);
+    bool failed = !watch->child_gone && fm_proc_any_child((uint32_t)watch->child, discover_children, watch);
+    failed = failed || fm_proc_any_child((uint32_t)getpid(), discover_children, watch);
     for (size_t i = 0; i < watch->live_count && !failed; i++) /* there are more and more of them */
-        failed = watch->live[i]->ours && fm_proc_any_child(watch->live[i]->pid, discover, watch);
+        failed = watch->live[i]->ours && fm_proc_any_child(watch->live[i]->pid, discover_children, watch);
     if (failed) return fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for another process");
     return FM_OK;
 }
@@ -386,7 +503,7 @@ void fm_watch_end(fm_watch *watch)
     for (int i = 0; i < SIGNALS; i++)
         if (watched.set[i]) sigaction(numbers[i], &watched.before[i], NULL);
     atomic_store(&watched.wake, NULL);
-    while (watch->live_count > 0) leave(watch, watch->live[0]);
+    while (watch->live_count > 0) leave_process(watch, watch->live[0]);
     for (size_t i = 0; i < watch->found_count; i++) free(watch->found[i]);
     free(watch->found);
     free(watch->live);

@@ -1,6 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* watch.h - a program is started, and looked after until its end, with all that it starts. */
+#ifndef FATHOM_PROCESS_WATCH_H
+#define FATHOM_PROCESS_WATCH_H
+
+#include "base/clock.h"
+
+#include <fathom/status.h>
+#include <sys/types.h>
+
+/* ---- start ---- */
+
+/* Starts a program. What becomes of it is for watch.h. */
+
+/* A descriptor of ours and its number in the program. */
+typedef struct fm_start_descriptor {
+    int ours, theirs;
+} fm_start_descriptor;
+
+typedef struct fm_start {
+    const char *path;             /* as execve wants it: fm_program_file.path */
+    char *const *arguments;       /* from the 0th on, NULL at the end */
+    const char *const *variables; /* of its environment, beside ours: "NAME=VALUE", or "NAME", which it shall
+                                     not have; NULL at the end; NULL: none */
+    const char *preload;          /* shared object that is linked before all others; NULL: none */
+    const fm_start_descriptor *descriptors; /* that it gets, one after the other, beside those that are not
+                                               closed by exec */
+    size_t descriptor_count;
+} fm_start;
+
 /*
- * watch.h - looks after a program that was started, and after the processes that it starts: which of them
+ * Its number goes to *child. FM_E_IO when it cannot be executed: nothing is left of it then. Signals that are
+ * handled here have their default effect on it from its first moment on; what is ignored or blocked stays so.
+ */
+fm_status fm_program_start(const fm_start *start, pid_t *child, fm_error *error);
+
+/* ---- watch ---- */
+
+/*
+ * Looks after a program that was started, and after the processes that it starts: which of them
  * live, how they ended; signals from the user; a limit of time; ending them.
  *
  *     fm_watch watch;
@@ -18,11 +55,6 @@
  * signal. A watch is used by one thread, and a process has one at a time: while it is there, SIGCHLD is its
  * own, as are SIGINT, SIGTERM and SIGHUP where they are asked for, and orphans.
  */
-#ifndef FATHOM_PROCESS_WATCH_H
-#define FATHOM_PROCESS_WATCH_H
-
-#include "base/clock.h"
-#include "process/start.h"
 
 /* A process that is watched. Its memory is the caller's. */
 typedef struct fm_watched_process {

@@ -14,7 +14,6 @@
 #include "profile/range_counts.h"
 #include "program/program_tables.h"
 #include "symbols/symbols.h"
-#include "symbols/unwind.h"
 
 #include <fathom/attribution.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* burst_analysis.c - see burst_analysis.h. One pass with a hash table of blocks; another table joins uses of
+/* burst_analysis.c - see sampled_thread.h. One pass with a hash table of blocks; another table joins uses of
  * the same kind. */
-#include "sample/burst_analysis.h"
+#include "sample/sampled_thread.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -56,7 +56,7 @@ void fm_burst_table_destroy(fm_burst_table *table)
     free(table);
 }
 
-static fm_status reserve(slot_table *table, size_t room, fm_error *error)
+static fm_status reserve_touches(slot_table *table, size_t room, fm_error *error)
 {
     if (room <= table->capacity) return FM_OK;
     void *slots = realloc(table->slots, room * SLOT_BYTES);
@@ -68,9 +68,9 @@ static fm_status reserve(slot_table *table, size_t room, fm_error *error)
     return FM_OK;
 }
 
-static fm_status begin(slot_table *table, fm_error *error)
+static fm_status begin_analysis(slot_table *table, fm_error *error)
 {
-    const fm_status status = reserve(table, FIRST_ROOM, error);
+    const fm_status status = reserve_touches(table, FIRST_ROOM, error);
     if (status != FM_OK) return status;
     table->room = FIRST_ROOM;
     table->count = 0;
@@ -79,9 +79,9 @@ static fm_status begin(slot_table *table, fm_error *error)
 }
 
 /* It is four times as large, and empty; what it held is in the spare slots. */
-static fm_status enlarge(slot_table *table, fm_error *error)
+static fm_status enlarge_table(slot_table *table, fm_error *error)
 {
-    const fm_status status = reserve(table, table->room * 4, error);
+    const fm_status status = reserve_touches(table, table->room * 4, error);
     if (status != FM_OK) return status;
     void *old = table->slots;
     table->slots = table->spare;
@@ -91,7 +91,7 @@ static fm_status enlarge(slot_table *table, fm_error *error)
     return FM_OK;
 }
 
-static uint64_t mix(uint64_t value)
+static uint64_t mix_block(uint64_t value)
 {
     value *= UINT64_C(0x9E3779B97F4A7C15);
     return value ^ value >> 29;
@@ -103,7 +103,7 @@ static uint64_t mix(uint64_t value)
 static block_slot *block_place(const slot_table *blocks, uint64_t block)
 {
     block_slot *slots = blocks->slots;
-    size_t at = mix(block) & (blocks->room - 1);
+    size_t at = mix_block(block) & (blocks->room - 1);
     while (slots[at].last != FM_BURST_NONE && slots[at].block != block) at = (at + 1) & (blocks->room - 1);
     return &slots[at];
 }
@@ -111,7 +111,7 @@ static block_slot *block_place(const slot_table *blocks, uint64_t block)
 static fm_status grow_blocks(slot_table *blocks, fm_error *error)
 {
     const size_t room = blocks->room;
-    const fm_status status = enlarge(blocks, error);
+    const fm_status status = enlarge_table(blocks, error);
     if (status != FM_OK) return status;
     const block_slot *old = blocks->spare;
     for (size_t i = 0; i < room; i++)
@@ -120,7 +120,7 @@ static fm_status grow_blocks(slot_table *blocks, fm_error *error)
 }
 
 /* The slot of a block; fresh: it was not met before. NULL: no memory. */
-static inline block_slot *meet(slot_table *blocks, uint64_t block, bool *fresh, fm_error *error)
+static inline block_slot *meet_block(slot_table *blocks, uint64_t block, bool *fresh, fm_error *error)
 {
     block_slot *slot = block_place(blocks, block);
     *fresh = slot->last == FM_BURST_NONE;
@@ -139,7 +139,8 @@ static inline block_slot *meet(slot_table *blocks, uint64_t block, bool *fresh, 
 static kind_slot *kind_place(const slot_table *kinds, uint32_t use, uint32_t reuse, uint32_t time)
 {
     kind_slot *slots = kinds->slots;
-    size_t at = mix(((uint64_t)use << 32 | reuse) ^ time * UINT64_C(0xD6E8FEB86659FD93)) & (kinds->room - 1);
+    size_t at =
+        mix_block(((uint64_t)use << 32 | reuse) ^ time * UINT64_C(0xD6E8FEB86659FD93)) & (kinds->room - 1);
     for (;; at = (at + 1) & (kinds->room - 1)) {
         kind_slot *slot = &slots[at];
         if (slot->count == 0 || (slot->time == time && slot->use == use && slot->reuse == reuse)) return slot;
@@ -149,7 +150,7 @@ static kind_slot *kind_place(const slot_table *kinds, uint32_t use, uint32_t reu
 static fm_status grow_kinds(slot_table *kinds, fm_error *error)
 {
     const size_t room = kinds->room;
-    const fm_status status = enlarge(kinds, error);
+    const fm_status status = enlarge_table(kinds, error);
     if (status != FM_OK) return status;
     const kind_slot *old = kinds->spare;
     for (size_t i = 0; i < room; i++)
@@ -157,7 +158,7 @@ static fm_status grow_kinds(slot_table *kinds, fm_error *error)
     return FM_OK;
 }
 
-static uint32_t rounded(uint32_t time)
+static uint32_t rounded_size(uint32_t time)
 {
     if (time < EXACT_BELOW) return time;
     const int shift = 31 - __builtin_clz(time) - 6;
@@ -168,7 +169,7 @@ static uint32_t rounded(uint32_t time)
 static inline fm_status count_kind(slot_table *kinds, uint32_t use, uint32_t reuse, uint32_t time,
                                    uint32_t most, fm_error *error)
 {
-    time = rounded(time) < most ? rounded(time) : most;
+    time = rounded_size(time) < most ? rounded_size(time) : most;
     kind_slot *slot = kind_place(kinds, use, reuse, time);
     if (slot->count == 0) {
         if (kinds->count * 2 >= kinds->room) {
@@ -205,8 +206,9 @@ static uint32_t count_references(const fm_burst_touch *touches, size_t *count, u
     return (uint32_t)all;
 }
 
-static fm_status observe(fm_burst_table *table, const fm_burst_touch *touches, size_t count, unsigned shift,
-                         uint32_t picked, uint64_t picked_address, fm_burst_view *view, fm_error *error)
+static fm_status observe_touch(fm_burst_table *table, const fm_burst_touch *touches, size_t count,
+                               unsigned shift, uint32_t picked, uint64_t picked_address, fm_burst_view *view,
+                               fm_error *error)
 {
     uint32_t number = 0;
     for (size_t i = 0; i < count; i++) {
@@ -214,7 +216,7 @@ static fm_status observe(fm_burst_table *table, const fm_burst_touch *touches, s
         const uint64_t last = last_block(touch, shift);
         for (uint64_t block = touch->address >> shift;; block++, number++) {
             bool fresh;
-            block_slot *slot = meet(&table->blocks, block, &fresh, error);
+            block_slot *slot = meet_block(&table->blocks, block, &fresh, error);
             if (!slot) return FM_E_NOMEM;
             if (!fresh && slot->last < view->uses) {
                 fm_status status = count_kind(&table->kinds, slot->tag, touch->tag, number - slot->last,
@@ -255,12 +257,12 @@ fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touche
     *view = (fm_burst_view){.picked = FM_BURST_NONE};
     view->references = count_references(touches, &count, granularity_shift);
     view->uses = view->references / 2;
-    fm_status status = begin(&table->blocks, error);
-    if (status == FM_OK) status = begin(&table->kinds, error);
+    fm_status status = begin_analysis(&table->blocks, error);
+    if (status == FM_OK) status = begin_analysis(&table->kinds, error);
     if (status == FM_OK)
-        status = observe(table, touches, count, granularity_shift, picked, picked_address, view, error);
+        status = observe_touch(table, touches, count, granularity_shift, picked, picked_address, view, error);
     if (status == FM_OK) status = copy_kinds(table, &view->found_count, view, error);
-    if (status == FM_OK) status = begin(&table->kinds, error);
+    if (status == FM_OK) status = begin_analysis(&table->kinds, error);
     for (size_t i = 0; i < table->blocks.room && status == FM_OK; i++) {
         const block_slot *slot = (const block_slot *)table->blocks.slots + i;
         if (slot->last < view->uses) /* not the empty ones */
@@ -280,7 +282,7 @@ fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *tou
                                 size_t from, size_t *unused, fm_error *error)
 {
     enum { WORD_SHIFT = 3 };
-    const fm_status status = begin(&table->blocks, error);
+    const fm_status status = begin_analysis(&table->blocks, error);
     *unused = 0;
     for (size_t i = 0; i < count && status == FM_OK; i++) {
         const uint64_t first = touches[i].address >> WORD_SHIFT, last = last_block(&touches[i], WORD_SHIFT);
@@ -289,7 +291,7 @@ fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *tou
             const bool waits = word == first && i < from;
             bool fresh;
             block_slot *slot =
-                waits ? meet(&table->blocks, word, &fresh, error) : block_place(&table->blocks, word);
+                waits ? meet_block(&table->blocks, word, &fresh, error) : block_place(&table->blocks, word);
             if (!slot) return FM_E_NOMEM;
             if (slot->last == 0) { /* else it is empty */
                 *unused -= slot->tag;

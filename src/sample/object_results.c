@@ -11,7 +11,7 @@
  * What was never used again is as much as is touched for the first time, of each object, too: each block of
  * it has a first use and a last one.
  */
-#include "sample/sampled_objects.h"
+#include "sample/sampled_program.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -260,7 +260,7 @@ static fm_status add_objects(result *of, fm_error *error)
     return status;
 }
 
-static uint64_t combined(uint64_t error, double other)
+static uint64_t combined_error(uint64_t error, double other)
 {
     return (uint64_t)llround(fmin(hypot((double)error, other), 0x1p62));
 }
@@ -280,16 +280,16 @@ static void add_errors(const result *of)
         }
         if (of->places[group->group] == FM_NONE) continue;
         fm_object *object = &of->attribution->objects[of->places[group->group]];
-        object->error = combined(object->error, group->error);
+        object->error = combined_error(object->error, group->error);
         object->samples += group->samples;
     }
     for (uint32_t i = 1; i <= of->objects->count; i++) {
         if (is_unknown(of, i) || !(of->stood_in[i] > 0) || of->places[i] == FM_NONE) continue;
         fm_object *object = &of->attribution->objects[of->places[i]];
         const uint64_t met = of->objects->objects[i - 1].met;
-        object->error = combined(object->error, of->stood_in[i] / sqrt(met > 0 ? (double)met : 1));
+        object->error = combined_error(object->error, of->stood_in[i] / sqrt(met > 0 ? (double)met : 1));
         const double share = unknown > 0 ? fmin(of->stood_in[i] / unknown, 1) : 0;
-        object->error = combined(object->error, errors * share);
+        object->error = combined_error(object->error, errors * share);
         object->samples += (uint64_t)llround(samples * share);
     }
     const uint32_t which[] = {0, of->objects->unknown_heap};
@@ -298,7 +298,7 @@ static void add_errors(const result *of)
         if ((i > 0 && !which[i]) || of->places[which[i]] == FM_NONE) continue;
         fm_object *object = &of->attribution->objects[of->places[which[i]]];
         const double left = fmin(rest[i] / unknown, 1);
-        object->error = combined(0, errors * left);
+        object->error = combined_error(0, errors * left);
         object->samples = (uint64_t)llround(samples * left);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pmu_plan.c - see pmu_plan.h. */
+/* pmu_plan.c - see pmu.h. */
 #define _GNU_SOURCE
-#include "sample/pmu_plan.h"
+#include "sample/pmu.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -59,7 +59,8 @@ static void set_period(fm_sample_pmu_event *event, const fm_pmu_request *request
     event->roles |= FM_SAMPLE_PMU_RATE;
 }
 
-static fm_sample_pmu_event *add(fm_pmu_plan *plan, uint32_t type, const uint64_t config[3], uint32_t roles)
+static fm_sample_pmu_event *add_event(fm_pmu_plan *plan, uint32_t type, const uint64_t config[3],
+                                      uint32_t roles)
 {
     fm_sample_pmu_event *event = &plan->events.events[plan->events.event_count++];
     *event = (fm_sample_pmu_event){
@@ -110,12 +111,12 @@ static void add_latencies(fm_pmu_plan *plan, const fm_pmu_machine *machine, cons
 {
     uint64_t config[3];
     const bool aux = fm_pmu_device_event(&machine->core, "mem-loads-aux", config);
-    if (aux) add(plan, machine->core.type, config, FM_SAMPLE_PMU_LATENCY | FM_SAMPLE_PMU_LEADS);
+    if (aux) add_event(plan, machine->core.type, config, FM_SAMPLE_PMU_LATENCY | FM_SAMPLE_PMU_LEADS);
     if (!fm_pmu_device_event(&machine->core, "mem-loads", config)) {
         plan->events.event_count -= aux;
         return;
     }
-    fm_sample_pmu_event *event = add(plan, machine->core.type, config, FM_SAMPLE_PMU_LATENCY);
+    fm_sample_pmu_event *event = add_event(plan, machine->core.type, config, FM_SAMPLE_PMU_LATENCY);
     event->sample_type = WHOLE_TYPE;
     event->precise = machine->precise;
     set_period(event, request, 1.0 / LATENCIES_EACH);
@@ -140,8 +141,8 @@ static bool plan_intel(fm_pmu_plan *plan, const fm_pmu_machine *machine, const f
         }
     }
     const uint32_t roles = FM_SAMPLE_PMU_USES | (older ? 0u : FM_SAMPLE_PMU_COUNTS);
-    fm_sample_pmu_event *loads = add(plan, samples.type, samples.loads, roles);
-    fm_sample_pmu_event *stores = add(plan, samples.type, samples.stores, roles);
+    fm_sample_pmu_event *loads = add_event(plan, samples.type, samples.loads, roles);
+    fm_sample_pmu_event *stores = add_event(plan, samples.type, samples.stores, roles);
     loads->precise = stores->precise = machine->precise;
     loads->sample_type = stores->sample_type = older ? WHOLE_TYPE : BASIC_TYPE;
     set_period(loads, request, 0.5);
@@ -151,8 +152,8 @@ static bool plan_intel(fm_pmu_plan *plan, const fm_pmu_machine *machine, const f
         stores->period = prime_from(loads->period + 1);
     }
     if (older) {
-        add(plan, counts.type, counts.loads, FM_SAMPLE_PMU_COUNTS);
-        add(plan, counts.type, counts.stores, FM_SAMPLE_PMU_COUNTS);
+        add_event(plan, counts.type, counts.loads, FM_SAMPLE_PMU_COUNTS);
+        add_event(plan, counts.type, counts.stores, FM_SAMPLE_PMU_COUNTS);
     } else {
         add_latencies(plan, machine, request);
     }
@@ -183,8 +184,8 @@ static bool plan_amd(fm_pmu_plan *plan, const fm_pmu_machine *machine, const fm_
         }
         counted[0] = AMD_ZEN_DISPATCHED;
     }
-    fm_sample_pmu_event *uses =
-        add(plan, machine->ibs.type, sampled, FM_SAMPLE_PMU_USES | (filter ? 0u : FM_SAMPLE_PMU_KERNEL));
+    fm_sample_pmu_event *uses = add_event(plan, machine->ibs.type, sampled,
+                                          FM_SAMPLE_PMU_USES | (filter ? 0u : FM_SAMPLE_PMU_KERNEL));
     uses->sample_type = WHOLE_TYPE;
     set_period(uses, request, (double)OPS_OF_ACCESS / OPS_PER);
     if (request->period) {
@@ -192,7 +193,7 @@ static bool plan_amd(fm_pmu_plan *plan, const fm_pmu_machine *machine, const fm_
                                                                  : uses->period * OPS_OF_ACCESS / OPS_PER;
         uses->period = uses->period < IBS_LEAST ? IBS_LEAST : uses->period / IBS_STEP * IBS_STEP;
     }
-    add(plan, machine->core.type, counted, FM_SAMPLE_PMU_COUNTS);
+    add_event(plan, machine->core.type, counted, FM_SAMPLE_PMU_COUNTS);
     snprintf(plan->name, sizeof plan->name, "AMD IBS%s%s (%s)", model ? " of " : "", model ? model : "",
              name);
     return true;
@@ -211,7 +212,7 @@ bool fm_pmu_plan_make(fm_pmu_plan *plan, const fm_pmu_machine *machine, const fm
 
 /* ---- trying ---- */
 
-long fm_pmu_open(struct perf_event_attr *event, int group)
+static long pmu_open(struct perf_event_attr *event, int group)
 {
     const long file = syscall(SYS_perf_event_open, event, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
     return file < 0 ? -errno : file;
@@ -240,7 +241,7 @@ static long try_event(const fm_sample_pmu_event *wanted, uint32_t precise, long 
         event.wakeup_events = 1;
         event.sigtrap = 1;
     }
-    return (request->open ? request->open : fm_pmu_open)(&event, (int)group);
+    return (request->open ? request->open : pmu_open)(&event, (int)group);
 }
 
 static bool is_about_rights(long result)
@@ -270,4 +271,61 @@ bool fm_pmu_plan_try(fm_pmu_plan *plan, const fm_pmu_machine *machine, const fm_
     }
     if (leader >= 0) close((int)leader);
     return true;
+}
+
+/* ---- pmu source ---- */
+
+/* See pmu.h. Newer kernels tell a number of the level (mem_lvl_num), older ones bits.
+ */
+
+enum { MHB = 5, MSC = 6, UNCACHED = 8, CXL = 9, IO = 10 }; /* of mem_lvl_num, which headers may not have */
+
+static fm_memory_level by_number(const union perf_mem_data_src *source)
+{
+    switch (source->mem_lvl_num) {
+    case PERF_MEM_LVLNUM_L1:
+        return FM_LEVEL_L1;
+    case PERF_MEM_LVLNUM_LFB:
+    case MHB:
+        return FM_LEVEL_ON_ITS_WAY;
+    case PERF_MEM_LVLNUM_L2:
+        return FM_LEVEL_L2;
+    case PERF_MEM_LVLNUM_L3:
+    case PERF_MEM_LVLNUM_L4:
+    case PERF_MEM_LVLNUM_ANY_CACHE:
+    case MSC:
+        return source->mem_remote ? FM_LEVEL_OTHER_CACHE : FM_LEVEL_L3;
+    case PERF_MEM_LVLNUM_RAM:
+    case PERF_MEM_LVLNUM_PMEM:
+    case CXL:
+        return source->mem_remote ? FM_LEVEL_FAR_MEMORY : FM_LEVEL_MEMORY;
+    case UNCACHED:
+    case IO:
+        return FM_LEVEL_UNCACHED;
+    default:
+        return FM_LEVEL_UNKNOWN;
+    }
+}
+
+static fm_memory_level by_bits(const union perf_mem_data_src *source)
+{
+    const uint64_t level = source->mem_lvl;
+    if (level == 0 || level & PERF_MEM_LVL_NA) return FM_LEVEL_UNKNOWN;
+    if (level & (PERF_MEM_LVL_IO | PERF_MEM_LVL_UNC)) return FM_LEVEL_UNCACHED;
+    if (level & (PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2)) return FM_LEVEL_OTHER_CACHE;
+    if (level & (PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2)) return FM_LEVEL_FAR_MEMORY;
+    if (level & PERF_MEM_LVL_LOC_RAM) return FM_LEVEL_MEMORY;
+    /* A miss of L3 came from memory; "L1 miss" of a store says no more. */
+    if (level & PERF_MEM_LVL_L3) return level & PERF_MEM_LVL_MISS ? FM_LEVEL_MEMORY : FM_LEVEL_L3;
+    if (level & PERF_MEM_LVL_MISS) return FM_LEVEL_UNKNOWN;
+    if (level & PERF_MEM_LVL_L2) return FM_LEVEL_L2;
+    if (level & PERF_MEM_LVL_LFB) return FM_LEVEL_ON_ITS_WAY;
+    return level & PERF_MEM_LVL_L1 ? FM_LEVEL_L1 : FM_LEVEL_UNKNOWN;
+}
+
+fm_memory_level fm_pmu_source_level(uint64_t value)
+{
+    const union perf_mem_data_src source = {.val = value};
+    const fm_memory_level level = by_number(&source);
+    return level != FM_LEVEL_UNKNOWN ? level : by_bits(&source);
 }

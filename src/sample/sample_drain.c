@@ -4,16 +4,19 @@
  * back: it has a low priority, and what it does not come to is left out, and counted.
  */
 #define _GNU_SOURCE
-#include "sample/sampled_run_state.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "sample/sampled_run_state.h"
 
+#include <errno.h>
 #include <linux/futex.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -141,7 +144,7 @@ static void free_orphans(fm_sampled_run *run)
     }
 }
 
-static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
+static fm_status drain_pass(fm_sampled_run *run, bool last, fm_error *error)
 {
     fm_status status = FM_OK;
     if (run->context.with_objects) { /* also where there is no burst: cells are few */
@@ -156,7 +159,7 @@ static fm_status pass(fm_sampled_run *run, bool last, fm_error *error)
     return status;
 }
 
-static void *drain(void *argument)
+static void *drain_lanes(void *argument)
 {
     fm_sampled_run *run = argument;
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY); /* of this thread alone */
@@ -166,7 +169,7 @@ static void *drain(void *argument)
         const uint32_t seen = __atomic_load_n(wake, __ATOMIC_SEQ_CST);
         const int finish = __atomic_load_n(&run->finish, __ATOMIC_ACQUIRE);
         if (finish > 1) break;
-        status = pass(run, finish, &run->drain_error);
+        status = drain_pass(run, finish, &run->drain_error);
         __atomic_store_n(&run->drain_time, used_time(), __ATOMIC_RELAXED);
         __atomic_fetch_add(&run->memory.session->heartbeat, 1, __ATOMIC_RELAXED);
         if (round % 64 == 0) free_orphans(run);
@@ -180,7 +183,7 @@ static void *drain(void *argument)
 
 fm_status fm_sample_drain_begin(fm_sampled_run *run, fm_error *error)
 {
-    const int why = fm_thread_start(&run->drain, drain, run);
+    const int why = fm_thread_start(&run->drain, drain_lanes, run);
     if (why != 0) return fm_fail_io(error, NULL, "start a thread", why);
     run->draining = true;
     return FM_OK;
@@ -193,7 +196,7 @@ fm_status fm_sample_drain_status(fm_sampled_run *run, fm_error *error)
     return status;
 }
 
-static void join(fm_sampled_run *run, int how)
+static void join_drain(fm_sampled_run *run, int how)
 {
     if (!run->draining) return;
     __atomic_store_n(&run->finish, how, __ATOMIC_RELEASE);
@@ -205,11 +208,47 @@ static void join(fm_sampled_run *run, int how)
 
 fm_status fm_sample_drain_end(fm_sampled_run *run, fm_error *error)
 {
-    join(run, 1);
+    join_drain(run, 1);
     return fm_sample_drain_status(run, error);
 }
 
 void fm_sample_drain_abandon(fm_sampled_run *run)
 {
-    join(run, 2);
+    join_drain(run, 2);
+}
+
+/* ---- sample clock ---- */
+
+/* Before Linux 5.18, a signal of a perf event that comes while it is blocked kills the process. */
+static int kernel_is_older(long major, long minor)
+{
+    struct utsname name;
+    char *end;
+    if (uname(&name) != 0) return 0;
+    const long is_major = strtol(name.release, &end, 10),
+               is_minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+    return is_major < major || (is_major == major && is_minor < minor);
+}
+
+int fm_sample_clock_open(uint32_t thread, uint64_t nanoseconds, uint64_t data)
+{
+    /* For tests: as where perf events are refused. */
+    const char *refused = getenv("FATHOM_TEST_NO_PERF");
+    if (refused && refused[0]) return -EACCES;
+    if (kernel_is_older(5, 18)) return -EOPNOTSUPP;
+    struct perf_event_attr event;
+    memset(&event, 0, sizeof event);
+    event.size = sizeof event;
+    event.type = PERF_TYPE_SOFTWARE;
+    event.config = PERF_COUNT_SW_CPU_CLOCK;
+    event.sample_period = nanoseconds;
+    event.exclude_kernel = 1;
+    event.exclude_hv = 1;
+    event.inherit = 1;
+    event.inherit_thread = 1;
+    event.remove_on_exec = 1;
+    event.sigtrap = 1;
+    event.sig_data = data;
+    const long file = syscall(SYS_perf_event_open, &event, (pid_t)thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return file < 0 ? -errno : (int)file;
 }

@@ -16,9 +16,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "process/attach_check.h"
-#include "process/proc_files.h"
-#include "sample/sampled_attachment.h"
+#include "process/program_file.h"
+#include "process/tracee.h"
+#include "sample/sampled_run_state.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -168,7 +168,7 @@ static fm_status find_place(fm_sampled_attachment *self, fm_tracee *tracee, cons
         (long)self->pid, search_seconds);
 }
 
-static fm_status begin(fm_sampled_attachment *self, fm_tracee *tracee, fm_error *error)
+static fm_status begin_attach(fm_sampled_attachment *self, fm_tracee *tracee, fm_error *error)
 {
     fm_remote_modules modules;
     fm_tracee_thread *thread = NULL;
@@ -197,7 +197,7 @@ fm_status fm_sampled_attach_begin(fm_sampled_run *run, fm_error *error)
         free(real);
         status = fm_attach_check(self->pid, self->runtime, error);
     }
-    if (status == FM_OK) status = with_tracee(self, begin, error);
+    if (status == FM_OK) status = with_tracee(self, begin_attach, error);
     if (status != FM_OK || !run->options.function) return status;
     fm_sampled_maps maps = {0}; /* of which only the files are kept */
     run->code.program.function = run->options.function;
@@ -271,7 +271,7 @@ static void open_masks(const fm_sampled_attachment *self, fm_tracee *tracee)
     }
 }
 
-static fm_status enter(fm_sampled_attachment *self, fm_tracee *tracee, fm_error *error)
+static fm_status enter_runtime(fm_sampled_attachment *self, fm_tracee *tracee, fm_error *error)
 {
     long result = 0;
     fm_status status = fm_tracee_stop(tracee, error);
@@ -299,5 +299,5 @@ static fm_status enter(fm_sampled_attachment *self, fm_tracee *tracee, fm_error 
 
 fm_status fm_sampled_attach_enter(fm_sampled_run *run, fm_error *error)
 {
-    return with_tracee(run->attachment, enter, error);
+    return with_tracee(run->attachment, enter_runtime, error);
 }

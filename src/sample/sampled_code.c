@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled_code.c - see sampled_code.h. */
+/* sampled_code.c - see sampled_program.h. */
 #define _GNU_SOURCE
-#include "sample/sampled_code.h"
+#include "sample/sampled_program.h"
 
 #include "base/base_name.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled_objects.c - see sampled_objects.h. object_results.c makes an attribution of what was counted. */
+/* sampled_objects.c - see sampled_program.h. object_results.c makes an attribution of what was counted. */
 #define _GNU_SOURCE
-#include "sample/sampled_objects.h"
+#include "sample/sampled_program.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "process/proc_files.h"
+#include "process/program_file.h"
 #include "program/object_map.h"
-#include "sample/sampled_stack.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -28,7 +27,7 @@ static const double STACKS_SECONDS = 0.1;
  */
 static const double SETTLED_SECONDS = 5;
 
-static fm_status no_memory(fm_error *error)
+static fm_status no_memory_account(fm_error *error)
 {
     return fm_fail(error, FM_E_NOMEM, NULL, "out of memory for the account of data objects");
 }
@@ -61,7 +60,7 @@ static fm_status have_map(fm_sampled_memory_of *memory, fm_error *error)
 static fm_status set_by_chance(fm_sampled_memory_of *memory, uint64_t address, bool living, fm_error *error)
 {
     fm_intern_entry *entry = fm_intern_table_put(&memory->by_chance, address, 0, NULL);
-    if (!entry) return no_memory(error);
+    if (!entry) return no_memory_account(error);
     memory->living += living;
     memory->living -= entry->value;
     entry->value = living;
@@ -76,7 +75,7 @@ fm_status fm_sampled_memory_fork(fm_sampled_memory_of *child, const fm_sampled_m
     if (status != FM_OK) return status;
     const size_t told = parent->told_count;
     if (fm_array_reserve((void **)&child->told, &child->told_capacity, told, sizeof *child->told) != 0)
-        return no_memory(error);
+        return no_memory_account(error);
     if (told) memcpy(child->told, parent->told, told * sizeof *child->told);
     child->told_count = told;
     for (size_t i = 0; i < parent->by_chance.count && status == FM_OK; i++)
@@ -127,7 +126,7 @@ static fm_status path_of(fm_sample_code_of *process, fm_sampled_code *code, cons
 }
 
 /* Only those that live are kept, when most do not. */
-static fm_status prune(fm_sampled_memory_of *memory, fm_error *error)
+static fm_status prune_blocks(fm_sampled_memory_of *memory, fm_error *error)
 {
     if (memory->by_chance.count < 2 * memory->living + PRUNE_FROM) return FM_OK;
     fm_intern_table old = memory->by_chance;
@@ -155,7 +154,7 @@ fm_status fm_sampled_memory_allocated(fm_sampled_memory_of *memory, fm_sampled_o
         fm_intern_table_put(&objects->contexts, path, told->by_chance ? 1 : 0, &fresh);
     if (!context || fm_array_reserve((void **)&objects->allocations, &objects->allocation_capacity,
                                      objects->contexts.count, sizeof *objects->allocations) != 0)
-        return no_memory(error);
+        return no_memory_account(error);
     const uint32_t number = (uint32_t)(context - objects->contexts.entries);
     const uint32_t level = told->by_chance && memory->level < 40 ? memory->level : 0;
     fm_sampled_allocations *sum = &objects->allocations[number];
@@ -164,7 +163,7 @@ fm_status fm_sampled_memory_allocated(fm_sampled_memory_of *memory, fm_sampled_o
     sum->blocks += UINT64_C(1) << level;
     sum->bytes += told->bytes >> 48 ? 0 : told->bytes << level;
     status = set_by_chance(memory, told->address, told->by_chance, error);
-    if (status == FM_OK) status = prune(memory, error);
+    if (status == FM_OK) status = prune_blocks(memory, error);
     if (status != FM_OK) return status;
     return fm_object_map_alloc(memory->map, time_of(memory, told->time), told->address, told->bytes, number,
                                error);
@@ -243,7 +242,7 @@ static fm_status tell_data(fm_sampled_memory_of *memory, const fm_sample_code_of
         if (is_among(memory->told, memory->told_count, map)) continue;
         if (fm_array_reserve((void **)&memory->told, &memory->told_capacity, memory->told_count + 1,
                              sizeof *map) != 0)
-            return no_memory(error);
+            return no_memory_account(error);
         memory->told[memory->told_count++] = *map;
         const char *symbols = map->whole ? "" : code->program.files[map->file].path;
         status = fm_object_map_module(memory->map, memory->time, map->file, symbols, map->bias, map->from,
@@ -345,7 +344,7 @@ static fm_status add_object(fm_sampled_objects *objects, fm_sampled_object made,
         &objects->known, made.is.address, (uint32_t)made.is.kind << NUMBER_BITS | made.is.number, &fresh);
     if (!entry || fm_array_reserve((void **)&objects->objects, &objects->capacity, objects->known.count,
                                    sizeof *objects->objects) != 0)
-        return no_memory(error);
+        return no_memory_account(error);
     *number = (uint32_t)(entry - objects->known.entries) + 1;
     if (fresh) objects->objects[objects->count++] = made;
     return FM_OK;
@@ -359,7 +358,7 @@ static fm_status number_of(fm_sampled_memory_of *memory, fm_sampled_objects *obj
         const size_t before = memory->number_count;
         if (fm_array_reserve((void **)&memory->numbers, &memory->number_capacity, (size_t)index + 1,
                              sizeof *memory->numbers) != 0)
-            return no_memory(error);
+            return no_memory_account(error);
         memory->number_count = (size_t)index + 1;
         memset(memory->numbers + before, 0, (memory->number_count - before) * sizeof *memory->numbers);
     }
@@ -396,10 +395,10 @@ fm_status fm_sampled_memory_unknown(fm_sampled_memory_of *memory, const fm_sampl
 }
 
 /* How many different blocks what is counted rests on. */
-static fm_status meet(fm_sampled_objects *objects, uint32_t object, uint64_t block, fm_error *error)
+static fm_status meet_block(fm_sampled_objects *objects, uint32_t object, uint64_t block, fm_error *error)
 {
     bool fresh;
-    if (!fm_intern_table_put(&objects->met, block, object, &fresh)) return no_memory(error);
+    if (!fm_intern_table_put(&objects->met, block, object, &fresh)) return no_memory_account(error);
     if (fresh) objects->objects[object - 1].met++;
     return FM_OK;
 }
@@ -420,7 +419,7 @@ fm_status fm_sampled_memory_find(fm_sampled_memory_of *memory, fm_sampled_object
         fm_object_map_find(memory->map, time, address, &index, &found->low, &found->high, error);
     if (status == FM_OK && index) status = number_of(memory, objects, index, &found->object, error);
     if (status == FM_OK && found->object && objects->objects[found->object - 1].level > 0)
-        status = meet(objects, found->object, found->low, error);
+        status = meet_block(objects, found->object, found->low, error);
     *recent = *found;
     return status;
 }

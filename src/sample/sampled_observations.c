@@ -5,8 +5,8 @@
  * Clock samples are uniform in time, and watches are timed in time; both have to be told in references, by
  * the thread's timeline.
  */
-#include "sample/sampled_results.h"
-#include "sample/sampled_timeline.h"
+#include "sample/sampled_run_state.h"
+#include "sample/sampled_thread.h"
 
 #include "base/error.h"
 #include "base/memory.h"

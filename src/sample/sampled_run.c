@@ -12,11 +12,8 @@
 #include "base/parts.h"
 #include "base/random_seed.h"
 #include "base/sized.h"
-#include "process/proc_files.h"
-#include "process/program_called.h"
 #include "process/program_file.h"
-#include "sample/access_ceiling.h"
-#include "sample/sample_clock.h"
+#include "sample/sampled_thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -169,7 +166,7 @@ static fm_status set_up(fm_sampled_run *run, fm_error *error)
     return fm_burst_table_create(&run->context.table, error);
 }
 
-static fm_status launch(fm_sampled_run *run, fm_error *error)
+static fm_status launch_program(fm_sampled_run *run, fm_error *error)
 {
     char runtime[PATH_MAX], path[64], session[96];
     fm_program_file program;
@@ -246,7 +243,8 @@ fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_
         status = fm_watch_begin(&made->watch, &watching, error);
     }
     if (status == FM_OK && options.pid) status = fm_watch_adopt(&made->watch, (pid_t)options.pid, error);
-    if (status == FM_OK) status = options.pid ? fm_sampled_attach_enter(made, error) : launch(made, error);
+    if (status == FM_OK)
+        status = options.pid ? fm_sampled_attach_enter(made, error) : launch_program(made, error);
     if (status == FM_OK) status = fm_sample_drain_begin(made, error);
     if (status != FM_OK) {
         fm_sampled_run_close(made);
@@ -273,7 +271,7 @@ static char *program_of(uint32_t pid)
 }
 
 /* A process that has claimed its place. */
-static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
+static fm_status attach_process(fm_sampled_run *run, uint32_t place, fm_error *error)
 {
     enum { MOST_PROCESSES = 65536 };
     const fm_sample_process shared = run->memory.session->processes[place]; /* read once */
@@ -320,7 +318,7 @@ static fm_status attach(fm_sampled_run *run, uint32_t place, fm_error *error)
     return status;
 }
 
-static void answer(fm_sample_process *shared, uint32_t state)
+static void answer_clock(fm_sample_process *shared, uint32_t state)
 {
     __atomic_store_n(&shared->clock, state, __ATOMIC_RELEASE);
     syscall(SYS_futex, &shared->clock, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -357,7 +355,7 @@ static void start_clock(fm_sampled_run *run, fm_sampled_process *process, fm_sam
         process->clock_error = -why;
         shared->clock_error = -why;
     }
-    answer(shared, why == 0 ? FM_SAMPLE_CLOCK_RUNS : FM_SAMPLE_CLOCK_REFUSED);
+    answer_clock(shared, why == 0 ? FM_SAMPLE_CLOCK_RUNS : FM_SAMPLE_CLOCK_REFUSED);
 }
 
 fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
@@ -367,7 +365,7 @@ fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
     for (uint32_t i = 0; i < FM_SAMPLE_PROCESSES && status == FM_OK; i++) {
         fm_sample_process *shared = &session->processes[i];
         if (__atomic_load_n(&shared->state, __ATOMIC_ACQUIRE) != FM_SAMPLE_OPEN) continue;
-        if (!run->places[i]) status = attach(run, i, error);
+        if (!run->places[i]) status = attach_process(run, i, error);
         fm_sampled_process *process = run->places[i];
         if (status != FM_OK || !process) continue;
         const uint32_t clock = __atomic_load_n(&shared->clock, __ATOMIC_ACQUIRE);
@@ -375,7 +373,7 @@ fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error)
             start_clock(run, process, shared);
         if (clock == FM_SAMPLE_CLOCK_STOP) {
             stop_clock(process);
-            answer(shared, FM_SAMPLE_CLOCK_STOPPED);
+            answer_clock(shared, FM_SAMPLE_CLOCK_STOPPED);
         }
         if (clock == FM_SAMPLE_CLOCK_TIMER) process->clock_kind = FM_SAMPLED_RUN_TIMER;
         process->trouble |= __atomic_load_n(&shared->trouble, __ATOMIC_RELAXED);

@@ -8,11 +8,14 @@
 #ifndef FATHOM_SAMPLE_SAMPLED_RUN_STATE_H
 #define FATHOM_SAMPLE_SAMPLED_RUN_STATE_H
 
+#include "process/tracee.h"
 #include "process/watch.h"
 #include "sample/sampled_thread.h"
 
 #include <fathom/sampled_run.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdint.h>
 
 typedef struct fm_sampled_process {
     uint32_t place; /* in the session, as long as it is there */
@@ -93,7 +96,7 @@ struct fm_sampled_run {
     fm_sampled_thread *lanes[FM_SAMPLE_THREADS]; /* those that live */
 };
 
-/* ---- pmu_choice.c ---- */
+/* ---- pmu_machine.c ---- */
 
 /* Which method the run has; FM_E_UNSUPPORTED: counters are wanted, and cannot be had. */
 fm_status fm_sampled_run_choose(fm_sampled_run *run, fm_error *error);
@@ -109,7 +112,7 @@ fm_status fm_sampled_runtime_find(const fm_sampled_run *run, char *path, size_t 
 /* Processes that have claimed a place are known. */
 fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error);
 
-/* ---- sampled_unseen.c ---- */
+/* ---- sampled_results.c ---- */
 
 /* A program that blocks signals past libc does not hear its clock. */
 void fm_sampled_look_at_signals(fm_sampled_run *run);
@@ -125,7 +128,7 @@ fm_status fm_sampled_attach_enter(fm_sampled_run *run, fm_error *error);
 /* It is not sampled any more, and is as it was. Clocks are closed before. */
 void fm_sampled_attach_leave(fm_sampled_run *run);
 
-/* ---- sample_heap.c ---- */
+/* ---- sample_memory.c ---- */
 
 /* Takes what was told of the heap; code_lock is held. */
 fm_status fm_sample_heap_take(void *run, fm_error *error);
@@ -139,5 +142,104 @@ fm_status fm_sample_drain_status(fm_sampled_run *run, fm_error *error);
 fm_status fm_sample_drain_end(fm_sampled_run *run, fm_error *error);
 /* The same without taking anything. */
 void fm_sample_drain_abandon(fm_sampled_run *run);
+
+/* ---- sampled results ---- */
+
+/* Samples, for those who cannot include fathom/sample.h. Internal to src/sample. */
+
+fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, bool counters,
+                                    fm_error *error);
+void fm_sampled_samples_destroy(fm_samples *samples);
+
+/* ---- sample clock ---- */
+
+/*
+ * A clock in another process: a perf event that sends SIGTRAP to the thread whose processor
+ * time it counts, and that new threads of the process inherit. The descriptor is ours, so that the clock ends
+ * with us, and the program's descriptors are its own.
+ */
+
+/* The descriptor, or -errno. data: what the signal carries. */
+int fm_sample_clock_open(uint32_t thread, uint64_t nanoseconds, uint64_t data);
+
+/* ---- sampled attachment ---- */
+
+/*
+ * What is known of a program that runs already while it is sampled, and the parts of
+ * sampled_attach.c: attach_runtime.c puts the runtime into it, attach_runtime.c makes it call our functions,
+ * attach_runtime.c takes everything out again. Internal to src/sample.
+ *
+ * They work on a program that is stopped (process/tracee.h), in the thread of ours that stopped it.
+ */
+
+/* Functions that the program calls, and shall call ours of the same name (attach_runtime.c). */
+enum { FM_ATTACH_HOOKED = 22 };
+
+/* Functions of the runtime that are called from here (collect/sample/enter.c). */
+typedef enum fm_attach_entry {
+    FM_ATTACH_PREPARE,
+    FM_ATTACH_ENTER,
+    FM_ATTACH_TIMER,
+    FM_ATTACH_LEAVE,
+    FM_ATTACH_UNBLOCK,
+    FM_ATTACH_REBLOCK,
+    FM_ATTACH_SESSION,
+    FM_ATTACH_BEHIND,
+    FM_ATTACH_ENTRIES
+} fm_attach_entry;
+
+/* A place in the program from which a function's address is taken. */
+typedef struct fm_attach_slot {
+    uint64_t address, before;
+    uint64_t module, module_behind; /* that it is one of */
+    size_t name;
+    bool changed;
+} fm_attach_slot;
+
+typedef struct fm_sampled_attachment {
+    fm_sampled_run *run;
+    pid_t pid;
+    char runtime[PATH_MAX];
+    uint64_t gadget;            /* a syscall instruction */
+    uint64_t code, code_behind; /* of the runtime, there */
+    uint64_t entry[FM_ATTACH_ENTRIES];
+    uint64_t ours[FM_ATTACH_HOOKED], theirs[FM_ATTACH_HOOKED]; /* functions */
+    bool one_allocator;             /* there is one malloc, and whoever calls one calls that */
+    const fm_remote_module *module; /* whose slots are being looked for */
+    fm_attach_slot *slots;
+    size_t slot_count, slot_capacity;
+    fm_unsafe_places places;
+    bool prepared;
+} fm_sampled_attachment;
+
+/* ---- attach_runtime.c ---- */
+
+/* Calls a function of the runtime. */
+fm_status fm_attach_call(const fm_sampled_attachment *self, fm_tracee *tracee, fm_tracee_thread *thread,
+                         fm_attach_entry entry, long argument, long *result, fm_error *error);
+/* Looks for libc and for the runtime, if it is loaded (self->code). */
+fm_status fm_attach_look(fm_sampled_attachment *self, fm_tracee *tracee, const fm_remote_modules *modules,
+                         fm_error *error);
+/* In a thread that holds no locks; the others run. modules are read anew. */
+fm_status fm_attach_load(fm_sampled_attachment *self, fm_tracee *tracee, fm_tracee_thread *thread,
+                         fm_remote_modules *modules, fm_error *error);
+
+/* ---- attach_runtime.c ---- */
+
+extern const char *const fm_attach_hooked[FM_ATTACH_HOOKED + 1];
+/* The functions behind ours of the allocator, as the runtime knows them: when it is prepared. */
+fm_status fm_attach_find_allocator(fm_sampled_attachment *self, fm_tracee *tracee, fm_tracee_thread *thread,
+                                   fm_error *error);
+fm_status fm_attach_find_slots(fm_sampled_attachment *self, const fm_tracee *tracee,
+                               const fm_remote_modules *modules, fm_error *error);
+/* While all threads stand. */
+void fm_attach_change_slots(fm_sampled_attachment *self, const fm_tracee *tracee);
+/* Is a thread about to change, or to ask for, what we are going to change? */
+bool fm_attach_is_halfway(const fm_sampled_attachment *self, const fm_tracee *tracee);
+
+/* ---- attach_runtime.c ---- */
+
+/* Everything is put back, when no thread is in a handler of ours. */
+fm_status fm_attach_leave(fm_sampled_attachment *self, fm_tracee *tracee, fm_error *error);
 
 #endif

@@ -3,7 +3,6 @@
  * observations of what they say. */
 #define _GNU_SOURCE
 #include "sample/sampled_thread.h"
-#include "sample/sampled_timeline.h"
 
 #include "base/clock.h"
 #include "base/error.h"

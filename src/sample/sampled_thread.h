@@ -1,23 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sampled_thread.h - one thread of a sampled program, from its records to observations. */
+#ifndef FATHOM_SAMPLE_SAMPLED_THREAD_H
+#define FATHOM_SAMPLE_SAMPLED_THREAD_H
+
+#include "collect/sample/sample_protocol.h"
+#include "sample/sampled_program.h"
+
+#include <fathom/attribution.h>
+#include <fathom/sampled_run.h>
+#include <fathom/status.h>
+
+/* ---- burst analysis ---- */
+
 /*
- * sampled_thread.h - one thread of a sampled program: takes its records out of its lane, and keeps what they
+ * The accesses of one burst in, the time distances of its uses out, at any granularities.
+ *
+ * An access is one reference to each block that it touches, ascending. The first half of the references are
+ * the uses that are observed. The time distance of a use is how many references later its block is used
+ * again, exactly, where that is before the burst's end.
+ */
+
+enum {
+    FM_BURST_ACCESSES_MOST = 1 << 20, /* more are not looked at: a log can claim any number */
+    FM_BURST_REFERENCES_MOST = 1 << 22,
+};
+#define FM_BURST_NONE UINT32_MAX
+
+typedef struct fm_burst_touch {
+    uint64_t address;
+    uint32_t size;         /* at least 1 */
+    uint32_t tag;          /* of the code */
+    uint32_t path, object; /* on the way to the tag; not looked at here */
+} fm_burst_touch;
+
+/* So many uses of one kind. Time distances from 1024 on are rounded, to 1/64 of their value at most. */
+typedef struct fm_burst_kind {
+    uint32_t use, reuse; /* tags; reuse 0: cut off */
+    uint32_t time, count;
+} fm_burst_kind;
+
+/* A burst at one granularity. */
+typedef struct fm_burst_view {
+    uint32_t references, uses;
+    uint32_t found_count, cut_count;
+    fm_burst_kind *kinds; /* found, then cut off */
+    uint32_t picked;      /* number of the reference of the picked access; FM_BURST_NONE: none was picked, or
+                             its block was used again */
+} fm_burst_view;
+
+/* Memory that is used again from burst to burst. */
+typedef struct fm_burst_table fm_burst_table;
+fm_status fm_burst_table_create(fm_burst_table **table, fm_error *error);
+void fm_burst_table_destroy(fm_burst_table *table);
+
+/* picked: an access; FM_BURST_NONE: none. `picked_address`: in the block that is meant. */
+fm_status fm_burst_view_make(fm_burst_table *table, const fm_burst_touch *touches, size_t count,
+                             unsigned granularity_shift, uint32_t picked, uint64_t picked_address,
+                             fm_burst_view *view, fm_error *error);
+
+/* How many of the first `from` accesses went to words of 8 bytes (their first one) that no later access
+ * touches. */
+fm_status fm_burst_unused_words(fm_burst_table *table, const fm_burst_touch *touches, size_t count,
+                                size_t from, size_t *unused, fm_error *error);
+
+/* ---- pmu latency ---- */
+
+/* How long sampled accesses took, and where their data came from: sums for each place in the
+ * code. */
+
+typedef struct fm_latencies {
+    fm_site_latency *of_tag; /* by tag; site is not known yet */
+    size_t count, capacity;
+} fm_latencies;
+
+/* Puts them into the attribution, by site. */
+fm_status fm_latencies_describe(const fm_latencies *latencies, fm_attribution *attribution,
+                                const uint32_t *map, size_t map_count, fm_error *error);
+void fm_latencies_free(fm_latencies *latencies);
+
+/* ---- sampled thread ---- */
+
+/*
+ * One thread of a sampled program: takes its records out of its lane, and keeps what they
  * say until the end. Then all of it becomes observations (fathom/sample.h).
  *
  * Positions of bursts and watches are worked out from the thread's own processor time and the rates of
  * accesses that were counted in between: A(t), the accesses as a function of time.
  */
-#ifndef FATHOM_SAMPLE_SAMPLED_THREAD_H
-#define FATHOM_SAMPLE_SAMPLED_THREAD_H
-
-#include "sample/burst_analysis.h"
-#include "sample/function_filter.h"
-#include "sample/pmu_latency.h"
-#include "sample/sample_memory.h"
-#include "sample/sampled_calls.h"
-#include "sample/sampled_code.h"
-#include "sample/sampled_objects.h"
-
-#include <fathom/sampled_run.h>
 
 /* What all threads share. */
 typedef struct fm_sample_context {
@@ -167,7 +236,7 @@ fm_status fm_sampled_thread_finish(fm_sampled_thread *thread, fm_sample_context 
 fm_status fm_sampled_thread_observe(fm_sampled_thread *thread, const fm_sample_context *context,
                                     size_t granularity, double fallback_rate, fm_samples *samples,
                                     fm_error *error);
-/* The same where samples came from counters (pmu_observations.c). */
+/* The same where samples came from counters (pmu_uses.c). */
 fm_status fm_sampled_thread_observe_uses(const fm_sampled_thread *thread, fm_samples *samples,
                                          fm_error *error);
 /* Accesses and nanoseconds of the windows in which they were counted. */
@@ -176,5 +245,69 @@ void fm_sampled_thread_counted(const fm_sampled_thread *thread, double *accesses
  * watched made the rest of the program take more (sampled_timeline.c). */
 fm_status fm_sampled_thread_effects(const fm_sampled_thread *thread, double *inside, double *slowed,
                                     fm_error *error);
+
+/* ---- sampled timeline ---- */
+
+/*
+ * A(t): the references of a thread as a function of its processor time.
+ *
+ * In the windows around each burst accesses were counted and timed: the rate there. How many references an
+ * access is (blocks that it touches) is known of each burst, and differs from loop to loop as much as rates
+ * do: 8 bytes here, a vector there. Between two bursts the rate is the mean of theirs. In bursts and windows
+ * the accesses are known, and the thread's clock stands still. Time that the kernel takes for the thread has
+ * no accesses, and no ticks: as much of the clock's time as is not told by ticks is not the program's.
+ *
+ * There are two rates: code may be slower while a debug register watches. Processors copy by single words
+ * then (rep movs), which takes twice as long. Behind a burst a register is armed, and between bursts mostly
+ * not, or always: as long as it takes until a word is used again. When it was is known.
+ */
+
+/* References in a nanosecond. */
+typedef struct fm_access_rate {
+    double plain, watched; /* no register is armed; one is */
+} fm_access_rate;
+
+typedef struct fm_watched_time {
+    uint64_t begin, end; /* nanoseconds of work */
+    uint64_t before;     /* that something was watched, until `begin` */
+} fm_watched_time;
+
+typedef struct fm_timeline {
+    const fm_sampled_thread *thread;
+    double *ratios;         /* references of an access, at each burst */
+    fm_access_rate *rates;  /* at each burst */
+    fm_access_rate *gaps;   /* before each burst, and behind the last */
+    double *before;         /* references until its beginning */
+    fm_watched_time *watch; /* in order, apart from each other */
+    size_t watch_count;
+    double end;   /* references until the end */
+    double tick;  /* nanoseconds of one of the time-stamp counter's */
+    bool limited; /* a rate was measured that no core can have, and was taken as the most that one can */
+} fm_timeline;
+
+/* `fallback`: accesses in a nanosecond, where nothing is known; `most`: more cannot be (sampled_thread.h); 0:
+ * not known. `mean`: one rate takes the place of all. */
+fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, double fallback, double most,
+                           bool mean, size_t granularity, fm_error *error);
+void fm_timeline_free(fm_timeline *line);
+
+/* Nanoseconds that the windows of a burst took longer than the program's code alone would have. */
+double fm_seen_burst_slowed(const fm_seen_burst *burst);
+
+/* References until a moment outside of bursts. */
+double fm_timeline_until(const fm_timeline *line, uint64_t work);
+/* The rate around a burst, watched or not as it was there. */
+double fm_timeline_rate(const fm_timeline *line, size_t burst);
+
+/* ---- access ceiling ---- */
+
+/* How many accesses to memory a core can make. Internal to src/sample. */
+
+/*
+ * Accesses in a nanosecond that no program makes for long on this machine: four a cycle, at the fastest clock
+ * that it tells (6 GHz where it tells none). Processors of 2024 start three loads and two stores a cycle at
+ * most, and finish fewer: stores wait for the first cache, and other instructions are between.
+ */
+double fm_access_ceiling(void);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled_timeline.c - see sampled_timeline.h. */
-#include "sample/sampled_timeline.h"
-
+/* sampled_timeline.c - see sampled_thread.h. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "sample/sampled_thread.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NEIGHBOURS_STEPS = 7 }; /* 1, 2, 4, … 64 bursts */
 
@@ -19,7 +20,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* Those that overlap become one; how many there are then. */
-static size_t merge(fm_watched_time *times, size_t count)
+static size_t merge_windows(fm_watched_time *times, size_t count)
 {
     size_t kept = 0;
     qsort(times, count, sizeof *times, by_begin);
@@ -48,7 +49,7 @@ static fm_status find_watched(const fm_sampled_thread *thread, fm_watched_time *
         if (watch->finish > watch->begin)
             (*times)[(*count)++] = (fm_watched_time){.begin = watch->begin, .end = watch->finish};
     }
-    *count = merge(*times, *count);
+    *count = merge_windows(*times, *count);
     return FM_OK;
 }
 
@@ -333,7 +334,7 @@ static fm_status make_gaps(fm_timeline *line, fm_error *error)
     return FM_OK;
 }
 
-static double behind(const fm_timeline *line, size_t i)
+static double behind_window(const fm_timeline *line, size_t i)
 {
     const fm_seen_burst *burst = line->thread->bursts[i];
     return line->before[i] + (burst->counted * burst->inside + burst->accesses) * line->ratios[i];
@@ -388,7 +389,7 @@ fm_status fm_timeline_make(fm_timeline *line, const fm_sampled_thread *thread, d
     for (size_t i = 0; i < count; i++) {
         fm_seen_burst *burst = thread->bursts[i];
         const uint64_t from = i > 0 ? thread->bursts[i - 1]->work : 0;
-        line->before[i] = (i > 0 ? behind(line, i - 1) : 0) +
+        line->before[i] = (i > 0 ? behind_window(line, i - 1) : 0) +
                           references_between(line, from, burst->work, line->gaps[i]) +
                           burst->ahead * burst->inside * line->ratios[i];
         burst->position = (uint64_t)line->before[i];
@@ -411,6 +412,46 @@ double fm_timeline_until(const fm_timeline *line, uint64_t work)
     const fm_sampled_thread *thread = line->thread;
     const size_t next = work < UINT64_MAX ? bursts_before(thread, work + 1) : thread->burst_count;
     if (next == 0) return references_between(line, 0, work, line->gaps[0]);
-    return behind(line, next - 1) +
+    return behind_window(line, next - 1) +
            references_between(line, thread->bursts[next - 1]->work, work, line->gaps[next]);
+}
+
+/* ---- access ceiling ---- */
+
+static const double accesses_a_cycle = 4, unknown_clock = 6; /* GHz */
+
+/* GHz. 0: it is not told. */
+static double clock_by_driver(void)
+{
+    double kilohertz = 0;
+    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "re");
+    if (!file) return 0;
+    if (fscanf(file, "%lf", &kilohertz) != 1) kilohertz = 0;
+    fclose(file);
+    return kilohertz / 1e6;
+}
+
+static double clock_now(void)
+{
+    static const char name[] = "cpu MHz";
+    char *line = NULL;
+    size_t room = 0;
+    double fastest = 0;
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file) return 0;
+    while (getline(&line, &room, file) > 0) {
+        const char *value = strncmp(line, name, sizeof name - 1) == 0 ? strchr(line, ':') : NULL;
+        const double megahertz = value ? strtod(value + 1, NULL) : 0;
+        if (megahertz > fastest) fastest = megahertz;
+    }
+    free(line);
+    fclose(file);
+    return fastest / 1e3;
+}
+
+double fm_access_ceiling(void)
+{
+    const double most = clock_by_driver(), now = clock_now();
+    const double clock = most > now ? most : now;
+    return accesses_a_cycle * (clock > 0.1 ? clock : unknown_clock);
 }

@@ -128,7 +128,7 @@ static fm_status find_program(const char *given, fm_program_file *program, fm_er
 /* ---- what it says ---- */
 
 /* The last message, without the name of the program before it. */
-static fm_status failure(const fm_running_sampler *sampler, const char *otherwise, fm_error *error)
+static fm_status helper_failure(const fm_running_sampler *sampler, const char *otherwise, fm_error *error)
 {
     char text[LAST_MESSAGE];
     const off_t end = lseek(sampler->messages, 0, SEEK_END);
@@ -149,7 +149,7 @@ static bool has_ended(const fm_running_sampler *sampler, int milliseconds)
     return poll(&handle, 1, milliseconds) > 0;
 }
 
-static void destroy(fm_running_sampler *sampler)
+static void destroy_sampler(fm_running_sampler *sampler)
 {
     if (!sampler) return;
     if (sampler->helper >= 0) close(sampler->helper);
@@ -172,11 +172,12 @@ static fm_status wait_for_beginning(fm_running_sampler *sampler, uint64_t before
 {
     const double until = fm_now() + start_seconds;
     while (trap_handler() == before) {
-        if (has_ended(sampler, 1)) return failure(sampler, "the helper process ended by itself", error);
+        if (has_ended(sampler, 1))
+            return helper_failure(sampler, "the helper process ended by itself", error);
         if (fm_now() > until) {
             syscall(SYS_pidfd_send_signal, sampler->helper, SIGTERM, NULL, 0);
             while (!has_ended(sampler, 1000)) continue;
-            return failure(sampler, "the helper process does not come to its end", error);
+            return helper_failure(sampler, "the helper process does not come to its end", error);
         }
     }
     return FM_OK;
@@ -234,7 +235,7 @@ fm_status fm_sampler_start_sized(fm_running_sampler **sampler, const fm_running_
     if (status == FM_OK)
         *sampler = made;
     else
-        destroy(made);
+        destroy_sampler(made);
     return status;
 }
 
@@ -251,7 +252,7 @@ fm_status fm_sampler_stop(fm_running_sampler *sampler, fm_profile **profile, fm_
     prctl(PR_SET_PTRACER, 0);
     fm_profile_list list = {0};
     if (lseek(sampler->profile, 0, SEEK_END) <= 0)
-        status = failure(sampler, "the helper process was killed", error);
+        status = helper_failure(sampler, "the helper process was killed", error);
     else if (profile) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", sampler->profile);
         lseek(sampler->profile, 0, SEEK_SET);
@@ -262,6 +263,6 @@ fm_status fm_sampler_stop(fm_running_sampler *sampler, fm_profile **profile, fm_
         list.profiles[0] = NULL;
     }
     fm_profile_list_clear(&list);
-    destroy(sampler);
+    destroy_sampler(sampler);
     return status;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* demangle.c - see demangle.h. Does not know D's and Ada's manglings: those names stay as they are. */
+/* demangle.c - see symbol_file.h. Does not know D's and Ada's manglings: those names stay as they are. */
 #define _GNU_SOURCE
-#include "symbols/demangle.h"
+#include "symbols/symbol_file.h"
 
 #include "base/memory.h"
-#include "symbols/demangle_rust.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -35,13 +34,13 @@ static void find_library(fm_demangler *demangler)
     }
 }
 
-static bool room(fm_demangler *demangler, size_t needed)
+static bool room_left(fm_demangler *demangler, size_t needed)
 {
     return fm_array_reserve((void **)&demangler->buffer, &demangler->size, needed, 1) == 0;
 }
 
 /* __solver_MOD_step, __solver_details_SMOD_step: module (and submodule), then the name. */
-static const char *fortran(fm_demangler *demangler, const char *name)
+static const char *demangle_fortran(fm_demangler *demangler, const char *name)
 {
     const char *module = name + 2;
     const char *mark = strstr(module, "_MOD_");
@@ -53,7 +52,7 @@ static const char *fortran(fm_demangler *demangler, const char *name)
     if (!mark || mark == module || !mark[mark_length]) return NULL;
     size_t length = (size_t)(mark - module);
     const char *rest = mark + mark_length;
-    if (!room(demangler, length + strlen(rest) + 3)) return NULL;
+    if (!room_left(demangler, length + strlen(rest) + 3)) return NULL;
     memcpy(demangler->buffer, module, length);
     memcpy(demangler->buffer + length, "::", 2);
     memcpy(demangler->buffer + length + 2, rest, strlen(rest) + 1);
@@ -64,7 +63,7 @@ static const char *demangle_rust(fm_demangler *demangler, const char *name)
 {
     enum { LONGEST = 1 << 14 }; /* names are as long as those of types that are made of types */
     for (size_t size = 256; size <= LONGEST; size *= 4)
-        if (!room(demangler, size))
+        if (!room_left(demangler, size))
             return NULL;
         else if (fm_demangle_rust(name, demangler->buffer, size))
             return demangler->buffer;
@@ -74,11 +73,11 @@ static const char *demangle_rust(fm_demangler *demangler, const char *name)
 const char *fm_demangle(fm_demangler *demangler, const char *name)
 {
     if (name[0] != '_') return NULL;
-    if (name[1] == '_') return fortran(demangler, name);
+    if (name[1] == '_') return demangle_fortran(demangler, name);
     if (name[1] == 'R') return demangle_rust(demangler, name);
     if (name[1] != 'Z') return NULL;
     if (!demangler->sought) find_library(demangler);
-    if (!demangler->function || !room(demangler, 256)) return NULL;
+    if (!demangler->function || !room_left(demangler, 256)) return NULL;
     /* It may put another, larger buffer into the place of this one, and says so in size. */
     char *made = demangler->function(name, demangler->buffer, &demangler->size, &demangler->status);
     if (!made || demangler->status != 0) return NULL;
@@ -135,7 +134,7 @@ static size_t operator_length(const char *start, const char *p)
  * Cuts "ret ns::Box<int>::add<3>(int) const" down to "ns::Box<int>::add<3>" (copied to `full`) and to
  * "ns::Box::add" (to `plain`). Both have room for the whole text.
  */
-static void cut(const char *text, char *full, char *plain)
+static void cut_text(const char *text, char *full, char *plain)
 {
     const char *end = text + strlen(text);
     size_t f = 0, p = 0;
@@ -200,7 +199,7 @@ int fm_name_fits(const char *wanted, const char *readable)
         full = large;
         plain = large + length + 1;
     }
-    cut(readable, full, plain);
+    cut_text(readable, full, plain);
     bool fits = ends_with(full, wanted) || ends_with(plain, wanted);
     free(large);
     return fits;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demangle_rust.c - see demangle_rust.h. A descent through the grammar of RFC 2603 ("Rust Symbol Mangling
+ * demangle_rust.c - see symbol_file.h. A descent through the grammar of RFC 2603 ("Rust Symbol Mangling
  * v0"); functions have the names of its rules. References back to what was read before are followed by
  * reading it again: the room for the text bounds how often.
  */
-#include "symbols/demangle_rust.h"
+#include "symbols/symbol_file.h"
 
 #include "base/utf8.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf_units.c - see dwarf_units.h. libdw reads the entries; nothing here trusts their order, depth or
+ * dwarf_units.c - see symbol_file.h. libdw reads the entries; nothing here trusts their order, depth or
  * references: every walk goes forward in the file only, and so ends.
  */
-#include "symbols/dwarf_units.h"
+#include "symbols/symbol_file.h"
 
 #include "base/memory.h"
 #include <dwarf.h>

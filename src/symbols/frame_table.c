@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frame_table.c - see frame_table.h. Entries of .eh_frame (Linux Standard Base, "Exception Frames"): a common
+ * frame_table.c - see symbol_file.h. Entries of .eh_frame (Linux Standard Base, "Exception Frames"): a common
  * one (CIE) says how addresses are stored, one for each function (FDE) has its beginning and its length.
  * Reads no instructions: unwind.c does.
  */
-#include "symbols/frame_table.h"
+#include "symbols/symbol_file.h"
 
 #include "base/bytes.h"
 #include "base/memory.h"

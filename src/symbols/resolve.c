@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "profile/attribution/module_name.h"
-#include "symbols/resolve_apart.h"
+#include "symbols/symbol_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 
 enum { LEAST_SHARE = 50 }; /* one in so many misses: what makes fewer is on no screen */
 
-static void note(const fm_module_work *work, const char *text)
+static void note_module(const fm_module_work *work, const char *text)
 {
     if (work->notes) fprintf(work->notes, "%s: %s\n", fm_base_name(work->module->path), text);
 }
@@ -120,21 +120,24 @@ static fm_status resolve_with(const fm_module_work *work, fm_symbols *symbols, f
     if (status == FM_OK) status = name_variables(work, symbols, error);
     if (status != FM_OK) return status;
     if (lines.damaged)
-        note(work, "its debug information is damaged: some functions and lines are missing");
+        note_module(work, "its debug information is damaged: some functions and lines are missing");
     else if (!work->matters)
         return FM_OK; /* nobody will look for its lines */
     else if (lines.with_lines == 0 && counts.framed > counts.named)
-        note(work, counts.named > 0
-                       ? "no debug information, and symbols of few functions: others by where they begin; "
-                         "compile with -g, or install its -dbgsym package"
-                       : "no debug information and no symbols: functions by where they begin; compile with "
-                         "-g, or install its -dbgsym package");
+        note_module(work,
+                    counts.named > 0
+                        ? "no debug information, and symbols of few functions: others by where they begin; "
+                          "compile with -g, or install its -dbgsym package"
+                        : "no debug information and no symbols: functions by where they begin; compile with "
+                          "-g, or install its -dbgsym package");
     else if (lines.with_lines == 0 && counts.unnamed > 0 && counts.named == 0)
-        note(work, "no debug information and no symbols: code by address only; compile with -g, or install "
-                   "its -dbgsym package");
+        note_module(work,
+                    "no debug information and no symbols: code by address only; compile with -g, or install "
+                    "its -dbgsym package");
     else if (lines.with_lines == 0 && counts.unnamed + counts.named > 0)
-        note(work, "no debug information: functions by symbol only; compile with -g, or install its -dbgsym "
-                   "package");
+        note_module(work,
+                    "no debug information: functions by symbol only; compile with -g, or install its -dbgsym "
+                    "package");
     return FM_OK;
 }
 
@@ -144,15 +147,15 @@ static fm_status resolve_module(const fm_module_work *work, fm_error *error)
 {
     const char *path = work->module->path;
     if (path[0] == '[') {
-        note(work, "the kernel's code, in no file: by address only");
+        note_module(work, "the kernel's code, in no file: by address only");
         return FM_OK;
     }
     if (strncmp(path, "/memfd:", 7) == 0) {
-        note(work, "not a file that can be read again: code by address only");
+        note_module(work, "not a file that can be read again: code by address only");
         return FM_OK;
     }
     if (path[0] != '/') { /* whatever has that name in this folder */
-        note(work, "named without its folder: code by address only");
+        note_module(work, "named without its folder: code by address only");
         return FM_OK;
     }
     char build_id[FM_BUILD_ID_TEXT];
@@ -176,12 +179,12 @@ static fm_status resolve_module(const fm_module_work *work, fm_error *error)
         return fm_fail(error, FM_E_NOMEM, path, "out of memory for its build id");
     }
     if (work->module->build_id && (!has_id || strcmp(build_id, work->module->build_id) != 0)) {
-        note(work, "the file has changed since the run: code by address only; profile it again");
+        note_module(work, "the file has changed since the run: code by address only; profile it again");
         fm_symbols_close(symbols);
         return FM_OK;
     }
     if (!work->module->build_id && has_id)
-        note(work, "which build of it ran is not known: functions and lines may be those of another");
+        note_module(work, "which build of it ran is not known: functions and lines may be those of another");
     status = resolve_with(work, symbols, error);
     fm_symbols_close(symbols);
     return status;

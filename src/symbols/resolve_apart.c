@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolve_apart.c - see resolve_apart.h. The process sends, for each work: its status, the error, its notes,
+ * resolve_apart.c - see symbol_file.h. The process sends, for each work: its status, the error, its notes,
  * the sites (number, symbol, offset, frames; as many as before: the same frames), the variables. Numbers have
  * 8 bytes; a text is its length + 1 and its bytes, or 0. Nothing that comes is believed: bounds are checked.
  */
 #define _GNU_SOURCE
-#include "symbols/resolve_apart.h"
+#include "symbols/symbol_file.h"
 
 #include "base/error.h"
 #include "base/memory.h"

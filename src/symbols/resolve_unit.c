@@ -5,11 +5,10 @@
  * its functions and its line table serves all of its sites. Cost: O(entries of the units that have sites +
  * sites * log).
  */
-#include "symbols/resolve_unit.h"
+#include "symbols/symbol_file.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "symbols/dwarf_units.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -39,7 +38,7 @@ typedef struct resolver {
     known_string names[KNOWN_STRINGS], files[KNOWN_STRINGS];
 } resolver;
 
-static known_string *known(known_string *strings, const void *key)
+static known_string *known_text(known_string *strings, const void *key)
 {
     return &strings[((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15)) >> 52];
 }
@@ -49,7 +48,7 @@ static known_string *known(known_string *strings, const void *key)
 static fm_status known_name(resolver *r, const char *key, const char *mangled, const char *otherwise,
                             const char **text)
 {
-    known_string *entry = known(r->names, key);
+    known_string *entry = known_text(r->names, key);
     if (entry->key != key) {
         const char *readable = mangled ? fm_demangle(&r->symbols->demangler, mangled) : NULL;
         entry->text = fm_attribution_intern(r->attribution, readable ? readable : otherwise);
@@ -138,7 +137,7 @@ static fm_status file_name(resolver *r, const char *directory, const char *name,
 {
     *text = NULL;
     if (!name) return FM_OK;
-    known_string *entry = known(r->files, name);
+    known_string *entry = known_text(r->files, name);
     if (entry->key != name) {
         if (!make_path(r, directory, name)) return FM_E_NOMEM;
         entry->text = fm_attribution_intern(r->attribution, r->path);
@@ -309,7 +308,7 @@ static int compare_wanted(const void *a, const void *b)
     return x->site < y->site ? -1 : x->site > y->site;
 }
 
-static fm_status resolve(void *context)
+static fm_status resolve_site(void *context)
 {
     resolver *r = context;
     Dwarf *dwarf = fm_symbols_dwarf(r->symbols);
@@ -344,7 +343,7 @@ fm_status fm_resolve_frames(fm_symbols *symbols, fm_attribution *attribution, fm
     r->result = result;
     fm_status status = fm_symbols_read_table(symbols, error);
     if (status == FM_OK) status = fm_symbols_read_frames(symbols, error);
-    if (status == FM_OK) status = fm_symbols_guard(resolve, r, error);
+    if (status == FM_OK) status = fm_symbols_guard(resolve_site, r, error);
     fm_units_clear(&r->units);
     fm_scopes_clear(&r->scopes);
     free(r->active);

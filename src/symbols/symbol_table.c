@@ -4,10 +4,9 @@
  * file, or of what distributions leave in stripped files (.gnu_debugdata, the dynamic linker's table):
  * libdwfl chooses.
  */
-#include "symbols/symbol_file.h"
-
 #include "base/error.h"
 #include "base/memory.h"
+#include "symbols/symbol_file.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -68,7 +67,7 @@ static fm_elf_symbols *array_for(fm_symbols *symbols, Elf *elf, const GElf_Sym *
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_symbols(const void *a, const void *b)
 {
     const fm_elf_symbol *x = a, *y = b;
     if (x->address != y->address) return x->address < y->address ? -1 : 1;
@@ -76,9 +75,9 @@ static int compare(const void *a, const void *b)
     return strcmp(y->name, x->name); /* the same choice in every run */
 }
 
-static void arrange(fm_elf_symbols *symbols)
+static void arrange_symbols(fm_elf_symbols *symbols)
 {
-    if (symbols->count > 0) qsort(symbols->list, symbols->count, sizeof *symbols->list, compare);
+    if (symbols->count > 0) qsort(symbols->list, symbols->count, sizeof *symbols->list, compare_symbols);
     uint64_t furthest = 0;
     for (size_t i = 0; i < symbols->count; i++) {
         fm_elf_symbol *symbol = &symbols->list[i];
@@ -113,9 +112,9 @@ static fm_status read_table(void *context)
                                                 .section = section,
                                                 .rank = rank_of(&symbol, name)};
     }
-    arrange(&symbols->code);
-    arrange(&symbols->data);
-    arrange(&symbols->locals);
+    arrange_symbols(&symbols->code);
+    arrange_symbols(&symbols->data);
+    arrange_symbols(&symbols->locals);
     return FM_OK;
 }
 
@@ -168,7 +167,7 @@ static size_t last_before(const fm_elf_symbols *symbols, uint64_t address)
 }
 
 /* The innermost symbol that covers the address. */
-static fm_elf_symbol *covering(fm_elf_symbols *symbols, uint64_t address)
+static fm_elf_symbol *covering_symbol(fm_elf_symbols *symbols, uint64_t address)
 {
     size_t i = last_before(symbols, address);
     if (i == symbols->count) return NULL;
@@ -207,7 +206,7 @@ uint64_t fm_symbols_code_end(const fm_symbols *symbols, const fm_elf_symbol *sym
 
 fm_elf_symbol *fm_symbols_code_at(fm_symbols *symbols, uint64_t address)
 {
-    fm_elf_symbol *symbol = covering(&symbols->code, address);
+    fm_elf_symbol *symbol = covering_symbol(&symbols->code, address);
     if (symbol) return symbol;
     const size_t i = last_before(&symbols->code, address);
     if (i == symbols->code.count) return NULL;
@@ -246,7 +245,7 @@ static bool find_variable(fm_symbols *symbols, fm_elf_symbols *data, uint64_t ad
     *start = address;
     *size = 0;
     if (fm_symbols_read_table(symbols, NULL) != FM_OK) return false;
-    fm_elf_symbol *symbol = covering(data, address);
+    fm_elf_symbol *symbol = covering_symbol(data, address);
     if (!symbol) {
         size_t before = last_before(data, address), behind = before < data->count ? before + 1 : 0;
         *start = before < data->count ? data->list[before].furthest : 0;
@@ -269,4 +268,67 @@ bool fm_symbols_thread_local(fm_symbols *symbols, uint64_t offset, const char **
                              uint64_t *size)
 {
     return find_variable(symbols, &symbols->locals, offset, name, start, size);
+}
+
+/* ---- linkage table ---- */
+
+/*
+ * Which function an entry of the procedure linkage table (.plt, x86-64) jumps to. Every
+ * call into a shared library loads an address there, so these are sites; no symbol of the file covers them.
+ *
+ * An entry is [endbr64] [bnd] jmp *displacement(%rip); the word it loads is what a relocation names a
+ * function for.
+ */
+
+/* The symbol whose address the dynamic linker stores at `slot`. */
+static const char *relocated_to(Elf *elf, uint64_t slot)
+{
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header, symbols_header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || header.sh_entsize == 0) continue;
+        Elf_Scn *table = elf_getscn(elf, header.sh_link);
+        Elf_Data *data = elf_getdata(section, NULL);
+        Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
+        if (!data || !symbols || !gelf_getshdr(table, &symbols_header)) continue;
+        size_t count = data->d_size / header.sh_entsize;
+        for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+            GElf_Rela relocation;
+            GElf_Sym symbol;
+            if (!gelf_getrela(data, (int)i, &relocation) || relocation.r_offset != slot) continue;
+            if (GELF_R_SYM(relocation.r_info) >= INT32_MAX ||
+                !gelf_getsym(symbols, (int)GELF_R_SYM(relocation.r_info), &symbol))
+                return NULL;
+            const char *name = elf_strptr(elf, symbols_header.sh_link, symbol.st_name);
+            return name && name[0] ? name : NULL;
+        }
+    }
+    return NULL;
+}
+
+const char *fm_symbols_linkage_target(fm_symbols *symbols, uint64_t address)
+{
+    GElf_Addr bias;
+    size_t names;
+    Elf *elf = dwfl_module_getelf(symbols->module, &bias);
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0) return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR)) continue;
+        if (address - header.sh_addr >= header.sh_size) continue;
+        const char *name = elf_strptr(elf, names, header.sh_name);
+        if (!name || strncmp(name, ".plt", 4) != 0) return NULL;
+        const Elf_Data *data = elf_getdata(section, NULL);
+        if (!data || !data->d_buf || data->d_size < header.sh_size) return NULL;
+        /* The jump is at the address itself, or behind endbr64 there. */
+        const unsigned char *bytes = data->d_buf;
+        uint64_t at = address - header.sh_addr;
+        static const unsigned char endbr64[] = {0xF3, 0x0F, 0x1E, 0xFA};
+        if (header.sh_size - at >= 4 && memcmp(bytes + at, endbr64, 4) == 0) at += 4;
+        if (at < header.sh_size && bytes[at] == 0xF2) at++; /* bnd */
+        if (header.sh_size < at + 6 || bytes[at] != 0xFF || bytes[at + 1] != 0x25) return NULL;
+        int32_t displacement;
+        memcpy(&displacement, bytes + at + 2, sizeof displacement);
+        return relocated_to(elf, header.sh_addr + at + 6 + (uint64_t)(int64_t)displacement);
+    }
+    return NULL;
 }

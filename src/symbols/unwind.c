@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind.c - see unwind.h. libdw reads the rules. Nearly all of them are "the frame's address is a register
+ * unwind.c - see symbols.h. libdw reads the rules. Nearly all of them are "the frame's address is a register
  * and a number; a register was stored so far from it": those are kept in a table. The others (entries of the
  * linkage table, functions that align their stack) are expressions, which are evaluated each time.
  */
 #define _GNU_SOURCE
-#include "symbols/unwind.h"
+#include "symbols/symbols.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -95,7 +95,7 @@ typedef struct machine {
     size_t depth;
 } machine;
 
-static bool push(machine *on, uint64_t value)
+static bool push_value(machine *on, uint64_t value)
 {
     if (on->depth == DEPTH) return false;
     on->stack[on->depth++] = value;
@@ -105,7 +105,7 @@ static bool push(machine *on, uint64_t value)
 static bool push_register(machine *on, uint64_t number, uint64_t offset)
 {
     if (number >= FM_UNWIND_REGISTERS || !(on->registers->known >> number & 1)) return false;
-    return push(on, on->registers->value[number] + offset);
+    return push_value(on, on->registers->value[number] + offset);
 }
 
 static bool do_binary(machine *on, unsigned operation)
@@ -114,21 +114,21 @@ static bool do_binary(machine *on, unsigned operation)
     const uint64_t b = on->stack[--on->depth], a = on->stack[--on->depth];
     switch (operation) {
     case DW_OP_plus:
-        return push(on, a + b);
+        return push_value(on, a + b);
     case DW_OP_minus:
-        return push(on, a - b);
+        return push_value(on, a - b);
     case DW_OP_mul:
-        return push(on, a * b);
+        return push_value(on, a * b);
     case DW_OP_and:
-        return push(on, a & b);
+        return push_value(on, a & b);
     case DW_OP_or:
-        return push(on, a | b);
+        return push_value(on, a | b);
     case DW_OP_shl:
-        return push(on, b < 64 ? a << b : 0);
+        return push_value(on, b < 64 ? a << b : 0);
     case DW_OP_shr:
-        return push(on, b < 64 ? a >> b : 0);
+        return push_value(on, b < 64 ? a >> b : 0);
     case DW_OP_ge:
-        return push(on, (int64_t)a >= (int64_t)b);
+        return push_value(on, (int64_t)a >= (int64_t)b);
     default:
         return false;
     }
@@ -137,14 +137,14 @@ static bool do_binary(machine *on, unsigned operation)
 static bool do_operation(machine *on, const Dwarf_Op *operation)
 {
     const unsigned atom = operation->atom;
-    if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31) return push(on, atom - DW_OP_lit0);
+    if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31) return push_value(on, atom - DW_OP_lit0);
     if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
         return push_register(on, atom - DW_OP_breg0, operation->number);
     switch (atom) {
     case DW_OP_bregx:
         return push_register(on, operation->number, operation->number2);
     case DW_OP_call_frame_cfa:
-        return on->has_frame && push(on, on->frame);
+        return on->has_frame && push_value(on, on->frame);
     case DW_OP_const1u:
     case DW_OP_const1s:
     case DW_OP_const2u:
@@ -155,7 +155,7 @@ static bool do_operation(machine *on, const Dwarf_Op *operation)
     case DW_OP_const8s:
     case DW_OP_constu:
     case DW_OP_consts:
-        return push(on, operation->number);
+        return push_value(on, operation->number);
     case DW_OP_plus_uconst:
         if (on->depth == 0) return false;
         on->stack[on->depth - 1] += operation->number;
@@ -174,7 +174,8 @@ static bool do_operation(machine *on, const Dwarf_Op *operation)
 }
 
 /* *is_value: the result is the value itself, not where it is. */
-static bool evaluate(machine *on, const Dwarf_Op *operations, size_t count, uint64_t *result, bool *is_value)
+static bool evaluate_expression(machine *on, const Dwarf_Op *operations, size_t count, uint64_t *result,
+                                bool *is_value)
 {
     on->depth = 0;
     *is_value = false;
@@ -234,7 +235,7 @@ static bool stored_at(const Dwarf_Op *operations, size_t count, const Dwarf_Op *
     return true;
 }
 
-static rule_kind simplify(Dwarf_Frame *frame, rule *made)
+static rule_kind simplify_rule(Dwarf_Frame *frame, rule *made)
 {
     Dwarf_Op room[OPERATIONS], *operations;
     size_t count;
@@ -259,7 +260,7 @@ static rule *place_of(const fm_unwinder *unwinder, uint64_t address)
     return &unwinder->rules[at];
 }
 
-static bool grow(fm_unwinder *unwinder)
+static bool grow_rules(fm_unwinder *unwinder)
 {
     if (unwinder->used * 2 < unwinder->slot_count) return true;
     if (unwinder->used >= MOST_RULES) return false;
@@ -278,14 +279,14 @@ static bool grow(fm_unwinder *unwinder)
 
 static const rule *rule_at(fm_unwinder *unwinder, uint64_t address)
 {
-    if (!grow(unwinder)) return NULL;
+    if (!grow_rules(unwinder)) return NULL;
     rule *known = place_of(unwinder, address);
     if (known->address) return known;
     Dwarf_Frame *frame = NULL;
     *known = (rule){.address = address + 1, .kind = RULE_NONE};
     unwinder->used++;
     if (dwarf_cfi_addrframe(unwinder->cfi, address, &frame) == 0)
-        known->kind = (uint8_t)simplify(frame, known);
+        known->kind = (uint8_t)simplify_rule(frame, known);
     free(frame);
     return known;
 }
@@ -323,7 +324,7 @@ static bool step_other(fm_unwinder *unwinder, uint64_t address, fm_unwind_regist
     machine on = {.registers = registers, .read = read, .context = context};
     if (dwarf_cfi_addrframe(unwinder->cfi, address, &frame) != 0) return false;
     if (dwarf_frame_cfa(frame, &operations, &count) == 0 && count > 0 &&
-        evaluate(&on, operations, count, &on.frame, &is_value)) {
+        evaluate_expression(&on, operations, count, &on.frame, &is_value)) {
         on.has_frame = done = true;
         static const uint8_t wanted[] = {FM_UNWIND_RIP, FM_UNWIND_RBX, FM_UNWIND_RBP, 12, 13, 14, 15};
         for (size_t i = 0; i < sizeof wanted && done; i++) {
@@ -331,7 +332,7 @@ static bool step_other(fm_unwinder *unwinder, uint64_t address, fm_unwind_regist
             uint64_t value = 0;
             done = dwarf_frame_register(frame, wanted[i], room, &operations, &count) == 0;
             if (!done || (count == 0 && operations != room)) continue; /* the same value */
-            bool found = count > 0 && evaluate(&on, operations, count, &value, &is_value) &&
+            bool found = count > 0 && evaluate_expression(&on, operations, count, &value, &is_value) &&
                          (is_value || read(context, value, &value));
             after.value[wanted[i]] = value;
             after.known = found ? after.known | bit : after.known & ~bit;

@@ -208,6 +208,9 @@ fm_status fm_verdict_make(fm_verdict *verdict, const fm_profile *profile, const 
                           size_t count, fm_by by, size_t most, fm_error *error);
 void fm_verdict_clear(fm_verdict *verdict);
 
+/* Whether a thousandth of the references and more come too late for a cache. */
+bool fm_verdict_matters(const fm_profile *profile, const fm_cache *cache);
+
 /* Misses at the judged level; a row of the list. */
 double fm_verdict_total(const fm_verdict *verdict);
 const fm_miss_row *fm_verdict_row(const fm_verdict *verdict, size_t rank);

@@ -31,12 +31,16 @@ static bool level_matters(const fm_profile *profile, const fm_cache_fit *fit)
     return profile->references && fit->late * references_matter >= (double)profile->references;
 }
 
+bool fm_verdict_matters(const fm_profile *profile, const fm_cache *cache)
+{
+    const fm_cache_fit fit = fm_cache_fit_make(profile, cache);
+    return level_matters(profile, &fit);
+}
+
 size_t fm_verdict_level(const fm_profile *profile, const fm_cache *caches, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const fm_cache_fit fit = fm_cache_fit_make(profile, &caches[i]);
-        if (level_matters(profile, &fit)) return i;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (fm_verdict_matters(profile, &caches[i])) return i;
     return 0;
 }
 

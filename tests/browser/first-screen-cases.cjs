@@ -64,7 +64,7 @@ module.exports = (helpers) => {
       const page = await open('program'), profile = read('program');
       const [answer] = await page.locator('#verdict .answer').allTextContents();
       const [[, blocks]] = Object.entries(CACHES), all = total(profile, blocks), found = await rows(page, '.worst tbody tr');
-      const ratio = ((all / profile.references) * 100).toFixed(2) + ' %';
+      const ratio = ((all / profile.references) * 100).toFixed(1) + ' %';
       for (const part of [found[0][0], short(all) + ' misses in L1d', ratio + ' of all references'])
         expect(answer.includes(part), `no '${part}' in: ${answer}`);
       equal((await rows(page, '.worst thead tr'))[0], ['Line', 'Misses', 'Of L1d', 'Source, function'], 'headings');

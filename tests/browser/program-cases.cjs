@@ -74,7 +74,7 @@ module.exports = (helpers) => {
         for (const part of parts) expect(found.includes(part), `no '${part}' in ${id}: ${found}`);
       };
       await has('#curve-note', 'Shaded: where it lies with 95 % confidence');
-      await has('#verdict', '95 % band', '10.00 % to 30.00 %', '2.00 % to 20.00 %', '1.00 % to 12.50 %');
+      await has('#verdict', '95 % band', '10.0 % to 30.0 %', '2.0 % to 20.0 %', '1.0 % to 12.5 %');
       await has('#numbers', '(10.00 % to 30.00 %)');
       await has('#runs', 'by a clock, in bursts: 68 bursts, 24 watches; estimator capped, distances by aet',
         'in bursts, up to time distances of 16,383 references', 'up to time distances of 65,535 references, some 105 KiB of other data; inferred beyond');

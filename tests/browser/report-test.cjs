@@ -244,7 +244,7 @@ const cases = {
 };
 
 const runCases = async () => {
-  for (const more of ['./late-pairs-cases.cjs', './late-source-cases.cjs', './program-cases.cjs', './phase-cases.cjs', './first-screen-cases.cjs'])
+  for (const more of ['./late-pairs-cases.cjs', './late-source-cases.cjs', './program-cases.cjs', './phase-cases.cjs', './first-screen-cases.cjs', './diff-cases.cjs'])
     Object.assign(cases, require(more)(helpers));
   for (const [name, run] of Object.entries(cases)) {
     if (only && !name.includes(only)) continue;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Opens the pages that `fathom report` writes in headless Chromium and looks at them.
+# Opens the pages that `fathom report` and `fathom diff` write in headless Chromium and looks at them.
 #
 #     tests/browser/run-report-test.sh BUILD_DIR
 #
@@ -62,5 +62,14 @@ pages no-sums "$work/no-sums.json"
 pages huge "$work/huge.json"
 pages other-sizes --size 100000,3M "$work/program.json"
 pages no-source --no-source "$work/program.json"
+
+compared() { # NAME BEFORE AFTER [OPTION]...
+  local name=$1
+  shift
+  "$fathom" diff --quiet "$@" --report "$work/$name.html" --json "$work/$name-page.json" > "$work/$name-page.txt"
+  case $? in 0 | 3) ;; *) echo "not ok write-$name"; exit 1 ;; esac
+}
+compared diff "$work/program.json" "$work/after.json"
+compared diff-incomparable "$work/program.json" "$work/empty.json"
 
 "$here/browser.py" "$work" report-test.cjs "${SHOTS:-}" "${ONLY:-}"

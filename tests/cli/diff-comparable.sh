@@ -54,7 +54,7 @@ try 'fathom diff exit2.json cut.json --fail-if "misses@L1d > +5%" --allow end,in
 try 'fathom diff before.json exit2.json --quiet --markdown -'
 try 'fathom diff before.json exit2.json --quiet --fail-if "misses@L1d > +5%" --json diff.json'
 fields diff.json verdict incomparable conditions caches
-try 'fathom diff before.json exit2.json --quiet --report - | grep -o "<h1.*</h1>"'
+try 'fathom diff before.json exit2.json --quiet --report - | grep -o "\"sentence\":\"[^\"]*\""'
 # Wrong uses.
 try 'fathom diff before.json better.json --allow ends'
 try 'fathom run --pass-status --limit 10 --at-limit stop -- true'

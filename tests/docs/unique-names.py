@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One name for one thing: no two source files have the same name, and no type is defined in two places.
+"""One name for one thing: no two source files have the same name, and no type is defined in two places. Where references
+are worked off, "some references" are a batch, a chunk or a range (docs/ARCHITECTURE.md).
 
   unique-names.py [ROOT]
 
@@ -33,6 +34,16 @@ trouble = [f"{name}: {', '.join(places)}" for name, places in sorted(by_name.ite
            if len(places) > 1 and name not in SAME_FILE_NAMES]
 trouble += [f"{name} is defined in {', '.join(places)}" for name, places in sorted(types.items())
             if len(places) > 1 and name not in EACH_ITS_OWN]
+# Other words for some references, in code and comments; strings are for people, and may say "a piece of the trace".
+OTHER_WORDS = re.compile(r'"[^"\n]*"|(?<![A-Za-z])(stretch(?:es)?|bundles?|pieces?)(?![A-Za-z])', re.I)
+for file in files:
+    short = os.path.relpath(file, root)
+    if not short.startswith(("src/engine/exact/", "src/engine/parallel/", "src/analyzer/", "src/cluster/")):
+        continue
+    with open(file, encoding="utf-8") as source:
+        for number, line in enumerate(source, 1):
+            trouble += [f"{short}:{number}: {found[1]} is a batch, a chunk or a range"
+                        for found in OTHER_WORDS.finditer(line) if found[1]]
 if len(files) < 300 or len(types) < 200:
     trouble.append(f"only {len(files)} files and {len(types)} types found: has the layout changed?")
 print("\n".join(trouble))

@@ -14,13 +14,13 @@ typedef struct parallel_sizes {
 
 static inline parallel_sizes parallel_sizes_now(void)
 {
-    return (parallel_sizes){fm_parallel_piece,      fm_parallel_least,        fm_parallel_drawn_least,
+    return (parallel_sizes){fm_parallel_chunk,      fm_parallel_least,        fm_parallel_drawn_least,
                             fm_parallel_drawn_most, fm_parallel_drawn_events, fm_parallel_long_share};
 }
 
 static inline void parallel_sizes_set(const parallel_sizes *sizes)
 {
-    fm_parallel_piece = sizes->piece;
+    fm_parallel_chunk = sizes->piece;
     fm_parallel_least = sizes->least;
     fm_parallel_drawn_least = sizes->drawn_least;
     fm_parallel_drawn_most = sizes->drawn_most;

@@ -3,9 +3,9 @@
  * team_case.h - runs one recipe through a team of ranks (cluster/team.h), each a thread of this process, and
  * compares with what the list engine finds.
  *
- * The trace is cut into phases, these into shares of the ranks, these into pieces, all at random places that
+ * The trace is cut into phases, these into shares of the ranks, these into chunks, all at random places that
  * follow from the recipe: shares of a single reference, empty ones, empty phases, and traces with fewer
- * references than ranks all come up. Pieces of one rank are fed at the same time.
+ * references than ranks all come up. Chunks of one rank are fed at the same time.
  */
 #ifndef FATHOM_TESTS_TEAM_CASE_H
 #define FATHOM_TESTS_TEAM_CASE_H
@@ -21,22 +21,22 @@ enum { TEAM_CASE_MOST_RANKS = 8, TEAM_CASE_MOST_PIECES = 4 };
 typedef struct team_case {
     const fm_team_ops *ops;
     uint32_t ranks;
-    unsigned pieces;
+    unsigned chunks;
     size_t phase_most; /* references of a phase, of all ranks together; at least 1 */
     bool empty_end;    /* the last phase has no references at all */
     fm_bins bins;
 } team_case;
 
-/* Chosen by the recipe's seed: every number of ranks, one and more pieces, one and many phases. */
+/* Chosen by the recipe's seed: every number of ranks, one and more chunks, one and many phases. */
 static inline team_case team_case_of(const fm_team_ops *ops, const recipe *made)
 {
     recipe_random random = {made->seed ^ 8};
     team_case chosen = {.ops = ops,
                         .ranks = 1 + (uint32_t)recipe_below(&random, TEAM_CASE_MOST_RANKS),
-                        .pieces = 1,
+                        .chunks = 1,
                         .empty_end = recipe_chance(&random, 6),
                         .bins = (fm_bins)recipe_below(&random, 3)};
-    if (recipe_chance(&random, 3)) chosen.pieces += (unsigned)recipe_below(&random, TEAM_CASE_MOST_PIECES);
+    if (recipe_chance(&random, 3)) chosen.chunks += (unsigned)recipe_below(&random, TEAM_CASE_MOST_PIECES);
     /* One phase, some, or many; but not so many that threads are all the test does. */
     const size_t fewest = 1 + made->length / 12;
     switch (recipe_below(&random, 3)) {
@@ -47,12 +47,12 @@ static inline team_case team_case_of(const fm_team_ops *ops, const recipe *made)
         chosen.phase_most = fewest + recipe_below(&random, made->length / 2 + 1);
         break;
     default:
-        chosen.phase_most = fewest + recipe_below(&random, 2 * chosen.ranks * chosen.pieces);
+        chosen.phase_most = fewest + recipe_below(&random, 2 * chosen.ranks * chosen.chunks);
     }
     return chosen;
 }
 
-/* Where in the trace the next phase, and each piece of each rank's share of it, ends. Every rank computes the
+/* Where in the trace the next phase, and each chunk of each rank's share of it, ends. Every rank computes the
  * same. */
 typedef struct team_phases {
     recipe_random random;
@@ -64,7 +64,7 @@ typedef struct team_phases {
 static inline void team_phases_next(team_phases *phases, const team_case *chosen)
 {
     const size_t left = phases->length - phases->end;
-    const unsigned parts = chosen->ranks * chosen->pieces;
+    const unsigned parts = chosen->ranks * chosen->chunks;
     size_t count = recipe_below(&phases->random, chosen->phase_most + 1);
     if (chosen->phase_most > phases->length || count > left) count = left;
     phases->at = phases->end;
@@ -85,26 +85,26 @@ static inline void team_phases_next(team_phases *phases, const team_case *chosen
         }
 }
 
-typedef struct team_piece {
+typedef struct team_chunk {
     const team_case *chosen;
     const recipe *made;
     fm_team *team;
-    unsigned piece;
+    unsigned chunk;
     const uint64_t *blocks;
     size_t count;
     fm_status status;
     pthread_t thread;
-} team_piece;
+} team_chunk;
 
-static inline void *team_piece_feed(void *argument)
+static inline void *team_chunk_feed(void *argument)
 {
-    team_piece *self = argument;
-    recipe_random random = {self->made->seed ^ self->piece};
+    team_chunk *self = argument;
+    recipe_random random = {self->made->seed ^ self->chunk};
     self->status = FM_OK;
     for (size_t i = 0; i < self->count && self->status == FM_OK;) {
         size_t count = 1 + recipe_below(&random, self->made->chunk_most);
         if (count > self->count - i) count = self->count - i;
-        self->status = self->chosen->ops->feed(self->team, self->piece, self->blocks + i, count, NULL);
+        self->status = self->chosen->ops->feed(self->team, self->chunk, self->blocks + i, count, NULL);
         i += count;
     }
     return NULL;
@@ -125,22 +125,22 @@ static inline const char *team_rank_phase(team_rank *self, fm_team *team, const 
 {
     const team_case *chosen = self->chosen;
     const uint32_t place = chosen->ops->place(team);
-    team_piece pieces[TEAM_CASE_MOST_PIECES];
-    if (place >= chosen->ranks || chosen->pieces == 0) return "place is out of range";
-    for (unsigned i = 0; i < chosen->pieces; i++) {
-        const size_t *cut = &phases->cuts[place * chosen->pieces + i];
-        pieces[i] = (team_piece){.chosen = chosen,
+    team_chunk chunks[TEAM_CASE_MOST_PIECES];
+    if (place >= chosen->ranks || chosen->chunks == 0) return "place is out of range";
+    for (unsigned i = 0; i < chosen->chunks; i++) {
+        const size_t *cut = &phases->cuts[place * chosen->chunks + i];
+        chunks[i] = (team_chunk){.chosen = chosen,
                                  .made = self->made,
                                  .team = team,
-                                 .piece = i,
+                                 .chunk = i,
                                  .blocks = self->trace + cut[0],
                                  .count = cut[1] - cut[0]};
-        if (i > 0 && pthread_create(&pieces[i].thread, NULL, team_piece_feed, &pieces[i]) != 0) abort();
+        if (i > 0 && pthread_create(&chunks[i].thread, NULL, team_chunk_feed, &chunks[i]) != 0) abort();
     }
-    team_piece_feed(&pieces[0]);
-    for (unsigned i = 1; i < chosen->pieces; i++) pthread_join(pieces[i].thread, NULL);
-    for (unsigned i = 0; i < chosen->pieces; i++)
-        if (pieces[i].status != FM_OK) return "feed failed";
+    team_chunk_feed(&chunks[0]);
+    for (unsigned i = 1; i < chosen->chunks; i++) pthread_join(chunks[i].thread, NULL);
+    for (unsigned i = 0; i < chosen->chunks; i++)
+        if (chunks[i].status != FM_OK) return "feed failed";
     return chosen->ops->merge_phase(team, phases->last, NULL) == FM_OK ? NULL : "merge_phase failed";
 }
 
@@ -151,7 +151,7 @@ static inline void *team_rank_run(void *argument)
     const fm_team_options options = {.bound = self->made->bound,
                                      .bins = chosen->bins,
                                      .seed = self->made->engine_seed,
-                                     .pieces = chosen->pieces};
+                                     .chunks = chosen->chunks};
     fm_team *team = NULL;
     team_phases phases = {
         .random = {self->made->seed ^ 88}, .length = self->made->length, .empty_end = chosen->empty_end};
@@ -210,7 +210,7 @@ static inline bool team_case_agrees(const team_case *chosen, const recipe *made)
     fm_seen_limit = FM_SEEN_LIMIT;
     if (wrong) {
         fprintf(stderr, "team of %s: %s: %" PRIu32 " ranks, %u pieces each, phases of up to %zu, bins %d%s\n",
-                chosen->ops->name, wrong, chosen->ranks, chosen->pieces, chosen->phase_most,
+                chosen->ops->name, wrong, chosen->ranks, chosen->chunks, chosen->phase_most,
                 (int)chosen->bins, chosen->empty_end ? ", an empty last phase" : "");
         recipe_print(made);
     }

@@ -238,10 +238,17 @@ CASE(test_prepared)
  * the list. */
 CASE(test_sizes_of_parts)
 {
-    enum { MOST = 3 * FM_PART_MOST };
-    static const size_t counts[] = {
-        FM_PART,     FM_PART + 1,          FM_PART_MOST - 1, FM_PART_MOST,         FM_PART_MOST + 1,
-        2 * FM_PART, 2 * FM_PART_MOST - 1, 2 * FM_PART_MOST, 2 * FM_PART_MOST + 1, MOST};
+    enum { MOST = 3 * FM_CACHE_CHUNK_MOST };
+    static const size_t counts[] = {FM_CACHE_CHUNK,
+                                    FM_CACHE_CHUNK + 1,
+                                    FM_CACHE_CHUNK_MOST - 1,
+                                    FM_CACHE_CHUNK_MOST,
+                                    FM_CACHE_CHUNK_MOST + 1,
+                                    2 * FM_CACHE_CHUNK,
+                                    2 * FM_CACHE_CHUNK_MOST - 1,
+                                    2 * FM_CACHE_CHUNK_MOST,
+                                    2 * FM_CACHE_CHUNK_MOST + 1,
+                                    MOST};
     static uint64_t address[MOST];
     static const fm_analyzer_options listed = {.engine = "list", .bins = FM_BINS_EXACT},
                                      exact = {.bins = FM_BINS_EXACT};
@@ -264,7 +271,8 @@ CASE(test_sizes_of_parts)
                 assert_int_equal(fm_analyzer_prepare(given, &batch, &prepared, NULL), FM_OK);
                 assert_int_equal(prepared.count, count);
                 if (digested) assert_int_equal(fm_analyzer_digest(given, &prepared, NULL), FM_OK);
-                assert_true(!digested || prepared.part_count == (count + FM_PART_MOST - 1) / FM_PART_MOST);
+                assert_true(!digested ||
+                            prepared.chunk_count == (count + FM_CACHE_CHUNK_MOST - 1) / FM_CACHE_CHUNK_MOST);
                 assert_int_equal(fm_analyzer_feed_prepared(given, &prepared, NULL), FM_OK);
             }
             fm_profile *wanted = profile_of(judged), *found = profile_of(given);

@@ -72,8 +72,8 @@ CASE(test_many_live_blocks)
     uint64_t *trace = malloc(length * sizeof *trace);
     if (!trace) abort();
     /* As many pieces of fewer references. */
-    const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
-    fm_parallel_piece /= large_divisor();
+    const size_t usual_piece = fm_parallel_chunk, usual_least = fm_parallel_least;
+    fm_parallel_chunk /= large_divisor();
     fm_parallel_least /= large_divisor();
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         recipe_random random = {c};
@@ -93,7 +93,7 @@ CASE(test_many_live_blocks)
         fm_profile_destroy(profile[0]);
         fm_profile_destroy(profile[1]);
     }
-    fm_parallel_piece = usual_piece;
+    fm_parallel_chunk = usual_piece;
     fm_parallel_least = usual_least;
     free(trace);
 }

@@ -56,7 +56,7 @@ static void check_stack(const uint64_t *trace, const uint64_t *distances, size_t
         fm_small_stack_create(bound, 1 + recipe_below(random, 1000), fm_exact_kernels_find(isa));
     fm_tally got, wanted;
     assert_non_null(stack);
-    if (how != NO_CROWD) stack->part.multiplier[0] = stack->part.multiplier[1] = 0;
+    if (how != NO_CROWD) stack->chunk.multiplier[0] = stack->chunk.multiplier[1] = 0;
     if (how == ALL_CROWDED) stack->multiplier[0] = stack->multiplier[1] = 0;
     const fm_bins bins = (fm_bins)recipe_below(random, 3);
     assert_int_equal(fm_tally_create(&got, bins, NULL), FM_OK);
@@ -66,7 +66,7 @@ static void check_stack(const uint64_t *trace, const uint64_t *distances, size_t
     const bool whole = recipe_chance(random, 2);
     uint64_t far = 0, fresh = 0;
     for (size_t i = 0; i < length;) {
-        size_t part = whole ? FM_PART : recipe_below(random, FM_PART + 1);
+        size_t part = whole ? FM_CACHE_CHUNK : recipe_below(random, FM_CACHE_CHUNK + 1);
         if (part > length - i) part = length - i;
         fm_small_stack_count(stack, trace + i, part, &got);
         for (size_t j = i; j < i + part; j++) {
@@ -159,7 +159,7 @@ CASE(test_first_touches)
         assert_int_equal(fm_tally_create(&got, FM_BINS_LOGLINEAR, NULL), FM_OK);
         assert_int_equal(fm_tally_create(&wanted, FM_BINS_LOGLINEAR, NULL), FM_OK);
         for (size_t i = 0, done; i < LENGTH; i += done) {
-            size_t part = 1 + recipe_below(&random, FM_PART);
+            size_t part = 1 + recipe_below(&random, FM_CACHE_CHUNK);
             if (part > LENGTH - i) part = LENGTH - i;
             assert_int_equal(fm_exact_below_count(&below, trace + i, part, &got, &done, NULL), FM_OK);
             assert_int_equal(done, part);
@@ -232,7 +232,7 @@ static size_t check_samples(const char *isa, uint64_t keys, uint64_t most, recip
 {
     enum { LENGTH = 30000 };
     const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
-    static fm_sampled_part sampled;
+    static fm_sampled_chunk sampled;
     static uint64_t trace[LENGTH];
     fm_block_sample got, wanted;
     fm_tally tally;
@@ -246,13 +246,13 @@ static size_t check_samples(const char *isa, uint64_t keys, uint64_t most, recip
         trace[i] = i > 0 && recipe_below(random, repeats) > 0 ? trace[i - 1] : recipe_below(random, keys);
     size_t linked = 0;
     for (size_t i = 0, now; i < LENGTH; i += now) {
-        now = recipe_chance(random, 2) ? FM_PART : 1 + recipe_below(random, FM_PART);
+        now = recipe_chance(random, 2) ? FM_CACHE_CHUNK : 1 + recipe_below(random, FM_CACHE_CHUNK);
         if (now > LENGTH - i) now = LENGTH - i;
-        assert_int_equal(fm_block_sample_reserve(&got, FM_PART, NULL), FM_OK);
-        assert_int_equal(fm_block_sample_reserve(&wanted, FM_PART, NULL), FM_OK);
+        assert_int_equal(fm_block_sample_reserve(&got, FM_CACHE_CHUNK, NULL), FM_OK);
+        assert_int_equal(fm_block_sample_reserve(&wanted, FM_CACHE_CHUNK, NULL), FM_OK);
         fm_small_stack_count(stack, trace + i, now, &tally);
-        fm_sampled_part_start(&sampled, kernels, trace + i, now, stack);
-        fm_sampled_part_touch(&sampled, &got, 1);
+        fm_sampled_chunk_start(&sampled, kernels, trace + i, now, stack);
+        fm_sampled_chunk_touch(&sampled, &got, 1);
         touch_one_by_one(&wanted, trace + i, now);
         assert_same_samples(&got, &wanted);
         linked += stack->linked;

@@ -60,7 +60,7 @@ CASE(blocks_are_dropped)
                                           fm_engine_exact.cold_known(engine));
         fm_seen_limit = FM_SEEN_LIMIT;
         if (wrong) {
-            fprintf(stderr, "%s: %u ranks, %u pieces\n", wrong, chosen.ranks, chosen.pieces);
+            fprintf(stderr, "%s: %u ranks, %u pieces\n", wrong, chosen.ranks, chosen.chunks);
             recipe_print(&made);
         }
         assert_null(wrong);
@@ -80,7 +80,7 @@ typedef struct failing {
 static void *settle_or_fail(void *argument)
 {
     failing *self = argument;
-    const fm_team_options options = {.bins = FM_BINS_LOG2, .seed = 1, .pieces = 1};
+    const fm_team_options options = {.bins = FM_BINS_LOG2, .seed = 1, .chunks = 1};
     const uint64_t blocks[] = {1, 2, 3, self->transport->rank};
     fm_team *team;
     self->status = fm_team_exact.create(&team, self->transport, &options, &self->error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_oracle_team_parda.c - a PARDA team counts what the list engine finds, on thousands of generated traces
- * (trace_recipe.h, team_case.h): 1 to 8 ranks of one and more pieces, shares from no reference up, one phase
+ * (trace_recipe.h, team_case.h): 1 to 8 ranks of one and more chunks, shares from no reference up, one phase
  * and many, bounds from 1 up, messages from one block up.
  *
  *     FATHOM_TEST_SEED, FATHOM_TEST_TRACES, FATHOM_TEST_ONLY   as in test_oracle_engines.c

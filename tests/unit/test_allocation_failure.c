@@ -469,9 +469,9 @@ static fm_status analyze_with_threads(fm_error *error)
 
 CASE(several_threads)
 {
-    const size_t usual_piece = fm_parallel_piece, usual_least = fm_parallel_least;
+    const size_t usual_piece = fm_parallel_chunk, usual_least = fm_parallel_least;
     const uint64_t usual_drawn = fm_parallel_drawn_least;
-    fm_parallel_piece = 1000;
+    fm_parallel_chunk = 1000;
     fm_parallel_least = 0;
     for (int drawn = 0; drawn < 2; drawn++) {
         fm_parallel_drawn_least = drawn ? 400 : usual_drawn;
@@ -483,7 +483,7 @@ CASE(several_threads)
                     refuse_each_request(analyze_with_threads);
                 }
     }
-    fm_parallel_piece = usual_piece;
+    fm_parallel_chunk = usual_piece;
     fm_parallel_least = usual_least;
     fm_parallel_drawn_least = usual_drawn;
 }

@@ -303,7 +303,7 @@ CASES_WITH(make_directory, remove_directory);
 BEFORE_CASES
 {
     if (under_sanitizer()) {
-        fm_parallel_piece = SMALL / 3;
+        fm_parallel_chunk = SMALL / 3;
         fm_parallel_least = 2 * SMALL;
         fm_parallel_drawn_least = SMALL / 4;
     }

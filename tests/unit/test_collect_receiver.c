@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "collect/session.h"
+#include "collect/collection.h"
 #include "unit/synthetic_producer.h"
 
 /* A channel that was read to its end is over: numbers that change afterwards do not make it go on for ever.

@@ -3,8 +3,7 @@
  * (binutils). */
 #include "case.h"
 
-#include "symbols/demangle.h"
-#include "symbols/demangle_rust.h"
+#include "symbols/symbol_file.h"
 
 #include <stdint.h>
 #include <stdio.h>

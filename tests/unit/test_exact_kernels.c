@@ -45,7 +45,7 @@ CASE(test_drop_repeats_tagged)
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
         for (int round = 0; round < 2000; round++) {
-            uint64_t keys[MOST], left[FM_PART_ROOM], key[MOST], pair[MOST];
+            uint64_t keys[MOST], left[FM_CACHE_CHUNK_ROOM], key[MOST], pair[MOST];
             uint32_t tags[MOST], now[MOST], leave[MOST];
             uint16_t index[MOST];
             size_t count = random_next() % MOST, expected = 0, pairs = 0;
@@ -193,14 +193,14 @@ CASE(test_loglinear)
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
         for (int bit = 0; bit < 32; bit++) {
-            uint32_t distances[FM_CHUNK_ROOM], bins[FM_CHUNK_ROOM];
-            for (size_t i = 0; i < FM_CHUNK; i++) {
+            uint32_t distances[FM_LOOKUPS_ROOM], bins[FM_LOOKUPS_ROOM];
+            for (size_t i = 0; i < FM_LOOKUPS; i++) {
                 uint64_t around =
                     (UINT64_C(1) << bit) + (random_next() % 7) - 3 + (random_next() >> 1 >> (63 - bit));
                 distances[i] = bins[i] = (uint32_t)around;
             }
-            kernels->loglinear(bins, FM_CHUNK);
-            for (size_t i = 0; i < FM_CHUNK; i++)
+            kernels->loglinear(bins, FM_LOOKUPS);
+            for (size_t i = 0; i < FM_LOOKUPS; i++)
                 assert_int_equal(bins[i], fm_bins_index(FM_BINS_LOGLINEAR, distances[i]));
         }
     }
@@ -233,9 +233,9 @@ CASE(test_list_late)
 CASE(test_tally_indices)
 {
     for (int round = 0; round < 500; round++) {
-        uint32_t indices[FM_CHUNK];
+        uint32_t indices[FM_LOOKUPS];
         uint64_t expected[32] = {0};
-        const size_t count = random_next() % (FM_CHUNK + 1), bins = 1 + random_next() % 32,
+        const size_t count = random_next() % (FM_LOOKUPS + 1), bins = 1 + random_next() % 32,
                      runs = 1 + random_next() % 20;
         fm_tally tally;
         assert_int_equal(fm_tally_create(&tally, FM_BINS_LOGLINEAR, NULL), FM_OK);
@@ -252,8 +252,8 @@ CASE(test_tally_indices)
 
 /* ---- a part by itself ---- */
 
-static uint64_t part_keys[FM_PART_MOST];
-static fm_part part;
+static uint64_t part_keys[FM_CACHE_CHUNK_MOST];
+static fm_cache_chunk part;
 static fm_kept_tags part_kept;
 
 /* Against a list that is searched by hand: the one before, and the distinct blocks since. */
@@ -263,13 +263,13 @@ static void check_part(const fm_exact_kernels *kernels, size_t count, const fm_r
     for (size_t d = 0; d < FM_CLOSE; d++) close_range[d] = (uint8_t)(d * 3 + 1);
     part_kept.pair_count = random_next() % 2; /* what repeats left there stays */
     size_t pairs = part_kept.pair_count;
-    assert_true(kernels->part_link(part_keys, count, &part));
-    kernels->part_sort(count, &part);
-    kernels->part_close(count, &part);
-    kernels->part_apart(count, &part);
-    kernels->part_pairs(count, part_kept.now, part_kept.leave, close_range, &part, &part_kept);
-    kernels->part_first(part_keys, count, window->position, part_kept.now, part_kept.leave, &part);
-    for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
+    assert_true(kernels->chunk_link(part_keys, count, &part));
+    kernels->chunk_sort(count, &part);
+    kernels->chunk_close(count, &part);
+    kernels->chunk_apart(count, &part);
+    kernels->chunk_pairs(count, part_kept.now, part_kept.leave, close_range, &part, &part_kept);
+    kernels->chunk_first(part_keys, count, window->position, part_kept.now, part_kept.leave, &part);
+    for (size_t i = 0; i < FM_CACHE_CHUNK_SLOTS; i++) assert_int_equal(part.entry[i], 0);
     uint64_t close_count[FM_CLOSE] = {0};
     size_t firsts = 0, aparts = 0;
     for (size_t i = 0; i < count; i++) {
@@ -294,9 +294,9 @@ static void check_part(const fm_exact_kernels *kernels, size_t count, const fm_r
         if (i + 1 - before > FM_CLOSE) {
             assert_int_equal(part.apart[aparts], i);
             assert_int_equal(part.apart_distance[aparts++], distance);
-            assert_true(fm_part_lag(&part)[i] > FM_CLOSE);
+            assert_true(fm_chunk_lag(&part)[i] > FM_CLOSE);
         } else {
-            assert_int_equal(fm_part_lag(&part)[i], i + 1 - before);
+            assert_int_equal(fm_chunk_lag(&part)[i], i + 1 - before);
             assert_int_equal(part.distance[i], distance);
             close_count[distance]++;
             assert_int_equal(part_kept.pair[pairs++], fm_pair_word(part_kept.leave[before - 1],
@@ -327,12 +327,12 @@ CASE(test_part)
         for (int round = 0; round < 300; round++) {
             fm_recency_window window = {.position = (1 + random_next() % 99) << FM_LINE_SHIFT};
             window.position += random_next() % FM_LINE_BITS;
-            size_t count = random_next() % (round % 30 ? 400 : FM_PART_MOST + 1);
-            if (round == 0) count = FM_PART_MOST;
+            size_t count = random_next() % (round % 30 ? 400 : FM_CACHE_CHUNK_MOST + 1);
+            if (round == 0) count = FM_CACHE_CHUNK_MOST;
             uint64_t alphabet = 1 + random_next() % (round % 3 ? 100 : 1000), stride = random_next() | 1;
             for (size_t m = 0; m < 3; m++) part.multiplier[m] = (uint32_t)random_next() | 1;
             if (round % 7 == 0) part.multiplier[2] = 1; /* blocks meet in few slots */
-            if (round % 7 == 0) stride = UINT64_C(3) << FM_PART_SLOT_BITS;
+            if (round % 7 == 0) stride = UINT64_C(3) << FM_CACHE_CHUNK_SLOT_BITS;
             if (round % 7 == 1) stride = 1; /* or, of one stretch of memory, in none */
             for (size_t i = 0; i < count; i++) {
                 part_keys[i] =
@@ -344,9 +344,10 @@ CASE(test_part)
         }
         /* Nobody can make it slow: where all blocks meet in one slot, it gives up. */
         for (size_t m = 0; m < 3; m++) part.multiplier[m] = 0;
-        for (size_t i = 0; i < FM_PART_MOST; i++) part_keys[i] = (uint64_t)i << FM_PART_SLOT_BITS;
-        assert_false(kernels->part_link(part_keys, FM_PART_MOST, &part));
-        for (size_t i = 0; i < FM_PART_SLOTS; i++) assert_int_equal(part.entry[i], 0);
+        for (size_t i = 0; i < FM_CACHE_CHUNK_MOST; i++)
+            part_keys[i] = (uint64_t)i << FM_CACHE_CHUNK_SLOT_BITS;
+        assert_false(kernels->chunk_link(part_keys, FM_CACHE_CHUNK_MOST, &part));
+        for (size_t i = 0; i < FM_CACHE_CHUNK_SLOTS; i++) assert_int_equal(part.entry[i], 0);
     }
 }
 
@@ -365,15 +366,15 @@ static uint32_t shadow_rank(const shadow *bytes, uint64_t position)
 }
 
 /* One chunk of references to random live blocks and new ones, as the lookup kernel would report it. */
-static void chunk_of(fm_recency_window *window, shadow *bytes, fm_chunk *chunk,
+static void chunk_of(fm_recency_window *window, shadow *bytes, fm_lookups *chunk,
                      const fm_exact_kernels *kernels, uint64_t *position_of, size_t *blocks,
                      uint32_t *expected_near, uint32_t *expected_far)
 {
-    fm_bucket *soon[FM_CHUNK];
+    fm_bucket *soon[FM_LOOKUPS];
     static fm_bucket nowhere;
-    for (size_t i = 0; i < FM_CHUNK; i++) soon[i] = &nowhere;
+    for (size_t i = 0; i < FM_LOOKUPS; i++) soon[i] = &nowhere;
     size_t run = fm_recency_window_run(window);
-    chunk->count = 1 + random_next() % (run < FM_CHUNK ? run : FM_CHUNK);
+    chunk->count = 1 + random_next() % (run < FM_LOOKUPS ? run : FM_LOOKUPS);
     chunk->near_count = chunk->far_count = 0;
     uint64_t base = fm_recency_window_open_base(window);
     uint32_t open_live = window->open_live, total = 0;
@@ -412,7 +413,7 @@ static void chunk_of(fm_recency_window *window, shadow *bytes, fm_chunk *chunk,
 
 CASE(test_window_against_bytes)
 {
-    enum { CHUNKS = 700, MOST_BLOCKS = CHUNKS * FM_CHUNK };
+    enum { CHUNKS = 700, MOST_BLOCKS = CHUNKS * FM_LOOKUPS };
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
@@ -425,10 +426,10 @@ CASE(test_window_against_bytes)
         assert_non_null(position_of);
         bytes.positions = 0; /* only what was reached is summed */
         size_t blocks = 0;
-        fm_chunk *chunk = aligned_alloc(64, (sizeof *chunk + 63) / 64 * 64);
+        fm_lookups *chunk = aligned_alloc(64, (sizeof *chunk + 63) / 64 * 64);
         assert_non_null(chunk);
         for (int c = 0; c < CHUNKS; c++) {
-            uint32_t near[FM_CHUNK], far[FM_CHUNK];
+            uint32_t near[FM_LOOKUPS], far[FM_LOOKUPS];
             bytes.positions = window.position;
             chunk_of(&window, &bytes, chunk, kernels, position_of, &blocks, near, far);
             assert_memory_equal(chunk->near_distance, near, chunk->near_count * sizeof *near);

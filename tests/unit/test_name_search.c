@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "symbols/name_search.h"
+#include "symbols/symbol_file.h"
 #include "unit/symbol_programs.h"
 #include <fathom/fathom.h>
 

@@ -31,16 +31,16 @@ static void check_ranges(const uint64_t *edges, size_t count)
     const char *isa;
     for (size_t k = 0; (isa = fm_isa_at(k)); k++) {
         const fm_exact_kernels *kernels = fm_exact_kernels_find(isa);
-        uint32_t distances[FM_CHUNK_ROOM];
-        uint64_t words[FM_CHUNK_ROOM];
-        for (size_t i = 0; i < FM_CHUNK; i++) {
+        uint32_t distances[FM_LOOKUPS_ROOM];
+        uint64_t words[FM_LOOKUPS_ROOM];
+        for (size_t i = 0; i < FM_LOOKUPS; i++) {
             uint64_t near_edge = edges[random_next() % count] - 2 + random_next() % 5;
             distances[i] = (uint32_t)(i % 2 ? near_edge : random_next() >> (32 + random_next() % 32));
             if (distances[i] == UINT32_MAX) distances[i]--; /* fewer blocks than that are live */
             words[i] = fm_pair_word(5, 6, 0);
         }
-        kernels->add_ranges(&ranges, distances, FM_CHUNK, words);
-        for (size_t i = 0; i < FM_CHUNK; i++) {
+        kernels->add_ranges(&ranges, distances, FM_LOOKUPS, words);
+        for (size_t i = 0; i < FM_LOOKUPS; i++) {
             uint32_t range = by_search(edges, count, distances[i]);
             assert_int_equal(words[i], fm_pair_word(5, 6, range));
             assert_int_equal(fm_range_of(&ranges, distances[i]), range);

@@ -45,15 +45,15 @@ static double distinct(const keys *of, double references)
     return sum;
 }
 
-static fm_piece_growth_point point_of(const keys *of, uint64_t references)
+static fm_chunk_growth_point point_of(const keys *of, uint64_t references)
 {
-    return (fm_piece_growth_point){.references = references,
+    return (fm_chunk_growth_point){.references = references,
                                    .events = (uint64_t)distinct(of, (double)references)};
 }
 
-static fm_piece_growth growth_of(const keys *of, uint64_t references)
+static fm_chunk_growth growth_of(const keys *of, uint64_t references)
 {
-    return (fm_piece_growth){.pieces = 1,
+    return (fm_chunk_growth){.chunks = 1,
                              .quarter = point_of(of, references / 4),
                              .half = point_of(of, references / 2),
                              .end = point_of(of, references)};
@@ -67,9 +67,9 @@ CASE(test_keys)
             const keys of = keys_of(counts[c], exponents[e]);
             for (uint64_t first = 1 << 18; first <= 1 << 19; first *= 2)
                 for (uint64_t share = 4 * first; share <= 256 * first; share *= 4) {
-                    const fm_piece_growth seen = growth_of(&of, first);
+                    const fm_chunk_growth seen = growth_of(&of, first);
                     const double right = distinct(&of, (double)share);
-                    const double said = fm_piece_growth_foretell(&seen, share);
+                    const double said = fm_chunk_growth_foretell(&seen, share);
                     if (said < right / 1.75 || said > right * 2.5)
                         fail_msg("%g keys, exponent %g: %g of %llu are said to be new, %g are", counts[c],
                                  exponents[e], said, (unsigned long long)share, right);
@@ -81,22 +81,22 @@ CASE(test_keys)
 CASE(test_sums_and_gaps)
 {
     const keys of = keys_of(1e6, 1);
-    const fm_piece_growth one = growth_of(&of, 1 << 19);
-    fm_piece_growth four = one, no_quarter = one, all_new = one, none_new = one;
-    fm_piece_growth_point *const points[] = {&four.quarter, &four.half, &four.end};
+    const fm_chunk_growth one = growth_of(&of, 1 << 19);
+    fm_chunk_growth four = one, no_quarter = one, all_new = one, none_new = one;
+    fm_chunk_growth_point *const points[] = {&four.quarter, &four.half, &four.end};
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         points[i]->references *= 4;
         points[i]->events *= 4;
     }
-    four.pieces = 4;
-    assert_true(fabs(fm_piece_growth_foretell(&four, 1 << 25) / fm_piece_growth_foretell(&one, 1 << 25) - 1) <
+    four.chunks = 4;
+    assert_true(fabs(fm_chunk_growth_foretell(&four, 1 << 25) / fm_chunk_growth_foretell(&one, 1 << 25) - 1) <
                 1e-9);
-    no_quarter.quarter = (fm_piece_growth_point){0}; /* then there are more, if anything */
-    assert_true(fm_piece_growth_foretell(&no_quarter, 1 << 25) >= fm_piece_growth_foretell(&one, 1 << 25));
+    no_quarter.quarter = (fm_chunk_growth_point){0}; /* then there are more, if anything */
+    assert_true(fm_chunk_growth_foretell(&no_quarter, 1 << 25) >= fm_chunk_growth_foretell(&one, 1 << 25));
     all_new.quarter.events = all_new.quarter.references;
     all_new.half.events = all_new.half.references;
     all_new.end.events = all_new.end.references;
-    assert_true(fabs(fm_piece_growth_foretell(&all_new, 1 << 25) / (1 << 25) - 1) < 1e-9);
+    assert_true(fabs(fm_chunk_growth_foretell(&all_new, 1 << 25) / (1 << 25) - 1) < 1e-9);
     none_new.quarter.events = none_new.half.events = none_new.end.events = 1000;
-    assert_true(fabs(fm_piece_growth_foretell(&none_new, 1 << 25) - 1000) < 1e-6);
+    assert_true(fabs(fm_chunk_growth_foretell(&none_new, 1 << 25) - 1000) < 1e-6);
 }

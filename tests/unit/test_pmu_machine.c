@@ -4,8 +4,7 @@
  * own encodings; what a user should read. */
 #include "case.h"
 
-#include "sample/pmu_machine.h"
-#include "sample/pmu_source.h"
+#include "sample/pmu.h"
 #include "unit/pmu_tree.h"
 
 #include <errno.h>

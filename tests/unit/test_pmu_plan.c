@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "case.h"
 
-#include "sample/pmu_plan.h"
+#include "sample/pmu.h"
 #include "unit/build_parts.h"
 #include "unit/pmu_tree.h"
 

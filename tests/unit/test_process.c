@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-#include "process/proc_files.h"
 #include "process/program_file.h"
 #include "process/watch.h"
 #include "unit/temporary_folder.h"

@@ -27,7 +27,7 @@ static json_t *page_of(const fm_profile *profile, const fm_report_options *optio
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     fm_error error;
-    assert_int_equal(fm_report_write_data(out, options, &profile, 1, NULL, 0, &error), FM_OK);
+    assert_int_equal(fm_report_write_data(out, options, &profile, 1, NULL, 0, NULL, &error), FM_OK);
     fclose(out);
     assert_null(strchr(text, '<')); /* it stands inside a script element */
     json_error_t why;
@@ -640,7 +640,7 @@ CASE(two_states_of_a_file_are_two)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     fm_report_options options = {.title = "t"};
-    assert_int_equal(fm_report_write_data(out, &options, both, 2, NULL, 0, NULL), FM_OK);
+    assert_int_equal(fm_report_write_data(out, &options, both, 2, NULL, 0, NULL, NULL), FM_OK);
     fclose(out);
     json_t *page = json_loads(text, 0, NULL);
     const json_t *files = json_object_get(page, "files");

@@ -3,8 +3,7 @@
  * observations whose estimates are known. */
 #include "case.h"
 
-#include "sample/access_ceiling.h"
-#include "sample/sampled_timeline.h"
+#include "sample/sampled_thread.h"
 
 #include <math.h>
 #include <stdlib.h>

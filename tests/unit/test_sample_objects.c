@@ -5,8 +5,7 @@
 
 #include "case.h"
 
-#include "sample/sampled_calls.h"
-#include "sample/sampled_objects.h"
+#include "sample/sampled_program.h"
 
 #include <fathom/sample.h>
 #include <math.h>

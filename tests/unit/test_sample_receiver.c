@@ -6,7 +6,7 @@
 
 #include "collect/sample/burst_log.h"
 #include "model/sample_internal.h"
-#include "sample/sampled_results.h"
+#include "sample/sampled_run_state.h"
 #include "sample/sampled_thread.h"
 
 #include <stdlib.h>

@@ -28,7 +28,7 @@ typedef struct sample {
     fm_formula_piece piece;
     fm_derived derived[3];
     int64_t numbers[MOST_LINES * WIDTH];
-    fm_formula_term terms[4];
+    fm_quick_term terms[4];
 } sample;
 
 static int64_t *line(sample *this)
@@ -57,7 +57,7 @@ static void make(sample *this, unsigned variables, int64_t box)
     fm_formula_piece *piece = &this->piece;
     piece->derived = this->derived;
     piece->numbers = this->numbers;
-    piece->terms = this->terms;
+    piece->value.terms = this->terms;
     /* With one variable, the column of y is a second product. */
     const uint8_t quotient = QUOTIENT, second = SECOND;
     int64_t *one = line(this), *other = line(this);
@@ -110,17 +110,17 @@ static void make(sample *this, unsigned variables, int64_t box)
         for (int times = 0; times < 2; times++) bound(this, X + i, -box, box);
         piece->shadow_counts[i] = piece->alone_counts[i] = 2;
     }
-    piece->term_count = (size_t)between(1, 4);
-    for (size_t i = 0; i < piece->term_count; i++) {
-        fm_formula_term *term = &this->terms[i];
+    piece->value.count = (size_t)between(1, 4);
+    for (size_t i = 0; i < piece->value.count; i++) {
+        fm_quick_term *term = &this->terms[i];
         term->factor = between(-9, 9);
-        term->count = (uint8_t)between(0, 3);
+        term->count = (unsigned)between(0, 3);
         for (unsigned k = 0; k < term->count; k++) {
             const uint8_t columns[] = {N, M, X, (uint8_t)last, quotient, second, PRODUCT};
-            term->columns[k] = columns[between(0, 6)];
+            term->variables[k] = columns[between(0, 6)];
         }
     }
-    piece->denominator = 1;
+    piece->value.denominator = 1;
 }
 
 static int64_t line_sum(const int64_t *of, const int64_t *at)
@@ -148,9 +148,10 @@ static __int128 value_at(const sample *this, int64_t *at)
         if (i < piece->equality_count ? value != 0 : value < 0) return 0;
     }
     __int128 sum = 0;
-    for (size_t i = 0; i < piece->term_count; i++) {
-        __int128 product = piece->terms[i].factor;
-        for (unsigned k = 0; k < piece->terms[i].count; k++) product *= at[piece->terms[i].columns[k]];
+    for (size_t i = 0; i < piece->value.count; i++) {
+        __int128 product = piece->value.terms[i].factor;
+        for (unsigned k = 0; k < piece->value.terms[i].count; k++)
+            product *= at[piece->value.terms[i].variables[k]];
         sum += product;
     }
     return sum;
@@ -199,10 +200,10 @@ CASE(pieces_without_conditions_are_joined)
     assert_non_null(formula.pieces);
     for (size_t i = 0; i < 2; i++) {
         fm_formula_piece *piece = &formula.pieces[i];
-        *piece = (fm_formula_piece){.parameters = 1, .columns = 1, .denominator = 1, .term_count = 1};
-        piece->terms = calloc(1, sizeof *piece->terms);
-        assert_non_null(piece->terms);
-        piece->terms[0].factor = 3 + (int64_t)i;
+        *piece = (fm_formula_piece){.parameters = 1, .columns = 1, .value = {.denominator = 1, .count = 1}};
+        piece->value.terms = calloc(1, sizeof *piece->value.terms);
+        assert_non_null(piece->value.terms);
+        piece->value.terms[0].factor = 3 + (int64_t)i;
     }
     const int64_t least[] = {0}, parameters[] = {5};
     int64_t found = 0;

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "symbols/demangle.h"
+#include "symbols/symbol_file.h"
 #include "symbols/symbols.h"
 #include "unit/symbol_programs.h"
 #include <ctype.h>

@@ -119,6 +119,45 @@ CASE(every_level_is_told)
     fm_profile_destroy(profile);
 }
 
+/* A line of the screen that begins like this, without what stands before it. */
+static char *line_of(const char *text, const char *begin)
+{
+    const char *found = strstr(text, begin);
+    if (!found) fail_msg("expected '%s' in:\n%s", begin, text);
+    return strndup(found, strcspn(found, "\n"));
+}
+
+CASE(page_and_terminal_say_the_same)
+{
+    static const char *const sentences[] = {"prog exited with", "L1d: ", "used again after"};
+    if (!fm_report_available()) {
+        print_message("SKIP: this build has no report page (made with FATHOM_REPORT=OFF)\n");
+        skip();
+    }
+    fm_profile *profile = sample();
+    char *text = shown(profile, FM_BY_LINE, 10, 1000), *page = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&page, &size);
+    fm_error error;
+    assert_non_null(out);
+    if (fm_report_write(out, "t", (const fm_profile *const *)&profile, 1, caches, 3, &error))
+        fail_msg("%s", error.reason);
+    assert_int_equal(fclose(out), 0);
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        char *line = line_of(text, sentences[i]);
+        if (!strstr(page, line)) fail_msg("the page does not say '%s'", line);
+        free(line);
+    }
+    /* Places of each level, and its numbers; what stands below a row of the list. */
+    ORDER(page, "\"levels\":[", "\"name\":\"L1d\"", "\"numbers\":[\"4.60 k\",\"46.0 %\",\"96 %\",\"4 %\"]",
+          "\"places\":\"solve.cc:10, solve.cc:20\"", "\"places\":\"solve.cc:20 (first touches)\"");
+    ORDER(page, "\"heading\":\"L1d: two lines make 91 % of the misses\"", "solve.cc:10", "3.00 k", "65 %",
+          "libc.so.6", "most at memcpy");
+    free(text);
+    free(page);
+    fm_profile_destroy(profile);
+}
+
 CASE(by_function_and_by_object)
 {
     fm_profile *profile = sample();

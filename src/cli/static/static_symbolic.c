@@ -11,21 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool cli_static_stays_open(const cli_static_run *run, const char *name)
-{
-    if (!run->options->symbolic && !run->options->c) return false;
-    const char *at = run->options->open.text;
-    const size_t length = strlen(name);
-    if (!at[0]) return true;
-    while (at) {
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
-        at = strchr(at, ',');
-        if (at) at++;
-    }
-    return false;
-}
-
-static const cli_given *given_value(const cli_static_run *run, const char *name)
+static const fm_job_value *given_value(const cli_static_run *run, const char *name)
 {
     for (size_t i = 0; i < run->parameter_count; i++)
         if (strcmp(run->parameters[i].name, name) == 0) return &run->parameters[i];
@@ -102,7 +88,7 @@ static bool take_values(cli_static_run *run, const fm_symbolic *symbolic, int64_
     *missing = NULL;
     for (size_t i = 0; i < fm_symbolic_parameter_count(symbolic); i++) {
         const char *name = fm_symbolic_parameter_at(symbolic, i).name;
-        const cli_given *given = given_value(run, name);
+        const fm_job_value *given = given_value(run, name);
         if (given)
             values[i] = given->value;
         else if (!*missing)
@@ -168,10 +154,12 @@ static fm_status find(cli_static_run *run, fm_symbolic **symbolic, fm_error *err
                                    .sizes = sizes,
                                    .remainders = remainders,
                                    .limit_seconds = run->options->limit};
-    for (size_t i = 0; i < run->caches.count && options.size_count < FM_SYMBOLIC_MOST_SIZES; i++)
-        sizes[options.size_count++] = run->caches.caches[i].bytes;
+    const fm_cache *caches;
+    const size_t cache_count = fm_job_caches(run->job.job, &caches);
+    for (size_t i = 0; i < cache_count && options.size_count < FM_SYMBOLIC_MOST_SIZES; i++)
+        sizes[options.size_count++] = caches[i].bytes;
     for (size_t i = 0; i < count; i++) {
-        const cli_given *given = given_value(run, fm_region_parameter_name(run->region, i));
+        const fm_job_value *given = given_value(run, fm_region_parameter_name(run->region, i));
         if (given) remainders[i] = given->value;
     }
     fm_status status = fm_region_symbolic(run->region, &options, symbolic, error);
@@ -219,7 +207,7 @@ static int give_values(cli_static_run *run)
     fm_error error;
     for (size_t i = 0; i < fm_region_parameter_count(run->region); i++) {
         const char *name = fm_region_parameter_name(run->region, i);
-        const cli_given *given = given_value(run, name);
+        const fm_job_value *given = given_value(run, name);
         if (given && fm_region_set_parameter(run->region, name, given->value, &error))
             return cli_fail(&error);
     }

@@ -7,7 +7,7 @@
  * C. Ding, Y. Zhong: Predicting whole-program locality through reuse distance analysis, PLDI 2003, sections
  * 2.1.1 (dynamic tree compression, relative error) and 2.1.2 (absolute error).
  *
- * A *node* stands for the blocks whose last references lie in a stretch of time. The distance of a block is
+ * A *node* stands for the blocks whose last references lie in an interval of time. The distance of a block is
  * reported as the number of blocks in later nodes: too small by the blocks of its own node that were used
  * after it, which are at most the node's size less one. A node may therefore hold, where d blocks are in
  * later ones, relative error E:   1 + floor(d E/(1-E)) blocks:        d_actual (1-E) <= d_found <= d_actual

@@ -5,7 +5,8 @@
  * It is Bennett & Kruskal's idea (mark in time the latest reference to every block; a distance is the
  * number of marks since) with structures made for today's machines: marks are bits in a sliding window
  * (exact_kernels.h), blocks are found in a table of cache-line buckets (engine_tables.h), and references
- * pass through in chunks whose memory accesses are all in flight together (exact_kernels.h).
+ * pass through some hundred lookups at a time, whose memory accesses are all in flight together
+ * (exact_kernels.h).
  *
  * Time: O(levels) vector operations a reference, levels = 2 + log16(live/28672), at most 6; renumbering
  * adds O(1) amortised. Space: 27 to 40 bytes a live block for the table, 2.3 for the window. Tags, for
@@ -112,7 +113,7 @@ static fm_status exact_create(fm_engine **engine, const fm_engine_options *optio
     uint64_t mixed = options->seed * UINT64_C(0xD1342543DE82EF95);
     for (int i = 0; i < 3; i++) {
         mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
-        self->part.multiplier[i] = (uint32_t)(mixed >> 32) | 1;
+        self->chunk.multiplier[i] = (uint32_t)(mixed >> 32) | 1;
     }
     fm_status status = fm_block_table_create(&self->table, options->seed, options->time_distances, error);
     if (status == FM_OK) status = fm_recency_window_create(&self->window, error);
@@ -163,9 +164,9 @@ static fm_status exact_feed(fm_engine *engine, const fm_references *references,
 static bool exact_can_take(const fm_engine *engine, size_t count, const fm_tally *tally)
 {
     const fm_exact *self = (const fm_exact *)engine;
-    uint64_t most = self->table.used + count + FM_PART_MOST + FM_TWO_CHUNKS;
+    uint64_t most = self->table.used + count + FM_CACHE_CHUNK_MOST + FM_TWO_LOOKUPS;
     return !self->window_full && most <= self->table.limit &&
-           fm_recency_window_left(&self->window) > count + FM_CHUNK &&
+           fm_recency_window_left(&self->window) > count + FM_LOOKUPS &&
            (tally->bins != FM_BINS_EXACT || most <= tally->capacity);
 }
 
@@ -223,7 +224,7 @@ const fm_engine_ops fm_engine_exact = {
     .memory_peak = exact_memory_peak,
 };
 
-/* ==== ends of pieces ==== */
+/* ==== ends of chunks ==== */
 
 void fm_exact_list_firsts(fm_engine *engine, fm_first_touches *firsts)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact_count.c - counting without order, the usual way through `exact`: part by part. Repeats are removed;
- * what is left is worked off as a part, or where few blocks are touched twice, chunk by
- * chunk.
+ * exact_count.c - counting without order, the usual way through `exact`: chunk by chunk. Repeats are removed;
+ * what is left is worked off as a chunk, or where few blocks are touched twice, by lookups alone.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -14,8 +13,8 @@
 /*
  * ==== run ====
  *
- * A run of references through `exact`, chunk by chunk: lookups, then distances, while the
- * buckets of the next chunk are being fetched.
+ * A run of references through `exact`, by lookups alone: lookups, then distances, while the
+ * buckets of the next lookups are being fetched.
  */
 
 /* Times stand beside the table, a slot's at the slot's number. */
@@ -24,16 +23,17 @@ static void prefetch_times(const fm_block_table *table, fm_bucket *const *homes,
     for (size_t i = 0; i < count; i++) fm_block_table_prefetch_times(table, homes[i]);
 }
 
-static void chunk_lookup(fm_exact *self, const uint64_t *keys, fm_bucket *const *homes, const fm_outlet *out)
+static void lookups_lookup(fm_exact *self, const uint64_t *keys, fm_bucket *const *homes,
+                           const fm_outlet *out)
 {
     if (out->times)
         self->kernels->lookup_timed(&self->table, &self->window, keys, out->now, out->leave, homes,
-                                    self->clock, out->times, &self->chunk);
+                                    self->clock, out->times, &self->lookups);
     else if (out->now)
         self->kernels->lookup_tagged(&self->table, &self->window, keys, out->now, out->leave, homes,
-                                     &self->chunk);
+                                     &self->lookups);
     else
-        self->kernels->lookup(&self->table, &self->window, keys, homes, &self->chunk);
+        self->kernels->lookup(&self->table, &self->window, keys, homes, &self->lookups);
 }
 
 static void outlet_advance(fm_outlet *out, size_t taken)
@@ -55,32 +55,32 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
     const fm_exact_kernels *kernels = self->kernels;
     fm_block_table *table = &self->table;
     fm_recency_window *window = &self->window;
-    fm_chunk *chunk = &self->chunk;
+    fm_lookups *lookups = &self->lookups;
     *done = 0;
     if (count == 0) return FM_OK;
     fm_status status = self->window_full ? fm_exact_restart(self, error) : FM_OK;
-    if (status == FM_OK) status = fm_exact_make_room(self, FM_TWO_CHUNKS, error);
+    if (status == FM_OK) status = fm_exact_make_room(self, FM_TWO_LOOKUPS, error);
     if (status != FM_OK) return status;
 
     fm_bucket **homes = self->homes[0], **soon = self->homes[1];
-    chunk->count = fm_exact_chunk_size(count, fm_recency_window_run(window));
-    kernels->home(table, keys, chunk->count, homes);
-    while (status == FM_OK && chunk->count > 0) {
-        chunk_lookup(self, keys, homes, &out);
+    lookups->count = fm_exact_lookups_size(count, fm_recency_window_run(window));
+    kernels->home(table, keys, lookups->count, homes);
+    while (status == FM_OK && lookups->count > 0) {
+        lookups_lookup(self, keys, homes, &out);
 
-        /* The next chunk's buckets, to be fetched while this one's distances are found. */
-        const size_t taken = chunk->count;
+        /* The next lookups' buckets, to be fetched while this one's distances are found. */
+        const size_t taken = lookups->count;
         size_t line_left = fm_recency_window_run(window) - taken;
-        size_t next = fm_exact_chunk_size(count - taken, line_left ? line_left : FM_LINE_BITS);
-        status = fm_exact_make_room(self, FM_TWO_CHUNKS, error);
+        size_t next = fm_exact_lookups_size(count - taken, line_left ? line_left : FM_LINE_BITS);
+        status = fm_exact_make_room(self, FM_TWO_LOOKUPS, error);
         if (status == FM_OK && !out.ordered)
-            status = fm_tally_reserve(out.tally, table->used + FM_TWO_CHUNKS, error);
+            status = fm_tally_reserve(out.tally, table->used + FM_TWO_LOOKUPS, error);
         if (status == FM_OK) kernels->home(table, keys + taken, next, soon);
         if (status == FM_OK && out.times) prefetch_times(table, soon, next);
         for (size_t i = status == FM_OK ? next : 0; i < taken; i++) soon[i] = table->buckets;
-        const size_t near = chunk->near_count, far = chunk->far_count;
-        kernels->near(window, chunk, soon);
-        kernels->far(window, chunk, soon + near);
+        const size_t near = lookups->near_count, far = lookups->far_count;
+        kernels->near(window, lookups, soon);
+        kernels->far(window, lookups, soon + near);
         for (size_t i = near + far; i < taken; i++) __builtin_prefetch(soon[i], 1, 3);
 
         window->open_live += (uint32_t)(taken - near);
@@ -99,7 +99,7 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
             fm_status restarted = fm_exact_restart(self, status == FM_OK ? error : NULL);
             if (status == FM_OK) status = restarted;
         }
-        chunk->count = next;
+        lookups->count = next;
         fm_bucket **swap = homes;
         homes = soon;
         soon = swap;
@@ -108,55 +108,56 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
 }
 
 /*
- * ==== part ====
+ * ==== chunk ====
  *
- * A part of the trace worked off by itself (fm_part in exact_kernels.h): the distances of most
- * references follow from the part alone; every block's first reference in it goes to the table and the
+ * A chunk of the trace worked off by itself (fm_cache_chunk in exact_kernels.h): the distances of most
+ * references follow from the chunk alone; every block's first reference in it goes to the table and the
  * window, and its position becomes that of its last one.
  */
 
-/* Whether a part can go through without a stop: the table and the window have room for all of it. */
-static bool part_fits(fm_exact *self)
+/* Whether a chunk can go through without a stop: the table and the window have room for all of it. */
+static bool chunk_fits(fm_exact *self)
 {
-    if (self->window_full || fm_recency_window_left(&self->window) < FM_PART_MOST + FM_CHUNK) return false;
-    return fm_exact_make_room(self, FM_PART_MOST + FM_TWO_CHUNKS, NULL) == FM_OK;
+    if (self->window_full || fm_recency_window_left(&self->window) < FM_CACHE_CHUNK_MOST + FM_LOOKUPS)
+        return false;
+    return fm_exact_make_room(self, FM_CACHE_CHUNK_MOST + FM_TWO_LOOKUPS, NULL) == FM_OK;
 }
 
-bool fm_exact_part_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out)
+bool fm_exact_chunk_by_itself(fm_exact *self, const uint64_t *keys, size_t count, const fm_outlet *out)
 {
     const fm_exact_kernels *kernels = self->kernels;
-    fm_part *part = &self->part;
-    if (!fm_part_distances(kernels, keys, count, part)) return false;
-    fm_exact_deliver_part(self, count, out);
-    kernels->part_first(keys, count, self->window.position, out->now, out->leave, part);
+    fm_cache_chunk *chunk = &self->chunk;
+    if (!fm_chunk_distances(kernels, keys, count, chunk)) return false;
+    fm_exact_deliver_chunk(self, count, out);
+    kernels->chunk_first(keys, count, self->window.position, out->now, out->leave, chunk);
     return true;
 }
 
-/* Counts the first references that stand in self->part, in a window and a table with room for them. */
+/* Counts the first references that stand in self->chunk, in a window and a table with room for them. */
 static void run_firsts(fm_exact *self, fm_outlet out)
 {
     const fm_exact_kernels *kernels = self->kernels;
     fm_recency_window *window = &self->window;
-    fm_chunk *chunk = &self->chunk;
-    const fm_part *part = &self->part;
-    const size_t firsts = part->first_count;
-    fm_bucket **homes = self->part_homes;
-    kernels->home(&self->table, part->key, firsts, homes);
+    fm_lookups *lookups = &self->lookups;
+    const fm_cache_chunk *chunk = &self->chunk;
+    const size_t firsts = chunk->first_count;
+    fm_bucket **homes = self->chunk_homes;
+    kernels->home(&self->table, chunk->key, firsts, homes);
     /* At worst, old contents behind them are prefetched in vain. */
-    for (size_t i = 0; i < FM_CHUNK && i < firsts; i++) __builtin_prefetch(homes[i], 1, 3);
-    for (size_t first = 0; first < firsts; first += chunk->count) {
-        chunk->count = firsts - first < FM_CHUNK ? firsts - first : FM_CHUNK;
+    for (size_t i = 0; i < FM_LOOKUPS && i < firsts; i++) __builtin_prefetch(homes[i], 1, 3);
+    for (size_t first = 0; first < firsts; first += lookups->count) {
+        lookups->count = firsts - first < FM_LOOKUPS ? firsts - first : FM_LOOKUPS;
         if (out.pairs)
-            kernels->lookup_first_tagged(&self->table, window, part, first, homes + first, chunk);
+            kernels->lookup_first_tagged(&self->table, window, chunk, first, homes + first, lookups);
         else
-            kernels->lookup_first(&self->table, window, part, first, homes + first, chunk);
-        const size_t near = chunk->near_count;
-        fm_bucket *const *soon = homes + first + chunk->count;
-        kernels->near(window, chunk, soon);
-        kernels->far(window, chunk, soon + near);
+            kernels->lookup_first(&self->table, window, chunk, first, homes + first, lookups);
+        const size_t near = lookups->near_count;
+        fm_bucket *const *soon = homes + first + lookups->count;
+        kernels->near(window, lookups, soon);
+        kernels->far(window, lookups, soon + near);
         window->open_live -= (uint32_t)near;
         out.done = first;
-        fm_exact_deliver_counts(self, part->key + first, &out);
+        fm_exact_deliver_counts(self, chunk->key + first, &out);
     }
     /* The positions that were given out. */
     for (size_t left = firsts; left > 0;) {
@@ -168,11 +169,11 @@ static void run_firsts(fm_exact *self, fm_outlet out)
     }
 }
 
-/* Counts a part that fits. False where its blocks crowd a few slots: then nothing was done. */
-static bool run_part(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out)
+/* Counts a chunk that fits. False where its blocks crowd a few slots: then nothing was done. */
+static bool run_chunk(fm_exact *self, const uint64_t *keys, size_t count, fm_outlet out)
 {
-    if (!fm_exact_part_by_itself(self, keys, count, &out)) return false;
-    out.first_index = self->part.first;
+    if (!fm_exact_chunk_by_itself(self, keys, count, &out)) return false;
+    out.first_index = self->chunk.first;
     run_firsts(self, out);
     self->clock += count;
     return true;
@@ -220,47 +221,48 @@ static size_t stand_after(const uint64_t *blocks, size_t count, uint64_t before,
  * A repeat of the latest block has distance 0 and moves nothing: it need not reach the table.
  * Returns how many references are left, in self->unrepeated.
  */
-static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
+static size_t remove_repeats(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t chunk,
                              uint64_t before, fm_outlet *out)
 {
     size_t left;
     if (tags) {
         fm_kept_tags *kept = &self->tags->kept;
         kept->index_wanted = out->pairs->late_wanted;
-        left = self->kernels->drop_repeats_tagged(blocks, tags, part, self->unrepeated, kept);
+        left = self->kernels->drop_repeats_tagged(blocks, tags, chunk, self->unrepeated, kept);
         out->now = kept->now;
         out->leave = kept->leave;
         out->kept_index = kept->index;
     } else {
-        left = self->kernels->drop_repeats(blocks, part, &before, self->unrepeated);
+        left = self->kernels->drop_repeats(blocks, chunk, &before, self->unrepeated);
     }
-    fm_exact_judge_repeats(self, part, left);
+    fm_exact_judge_repeats(self, chunk, left);
     return left;
 }
 
-static bool count_as_part(fm_exact *self, const uint64_t *left, size_t left_count, bool whole, fm_outlet out)
+static bool count_as_chunk(fm_exact *self, const uint64_t *left, size_t left_count, bool whole, fm_outlet out)
 {
-    if (!fm_exact_try_part(self, left_count) || !part_fits(self)) return false;
-    bool done = run_part(self, left, left_count, out);
-    fm_exact_judge_part(self, done, left_count, whole);
+    if (!fm_exact_try_chunk(self, left_count) || !chunk_fits(self)) return false;
+    bool done = run_chunk(self, left, left_count, out);
+    fm_exact_judge_chunk(self, done, left_count, whole);
     return done;
 }
 
 /*
- * With tags, a part's first reference is never taken for a repeat: its block would have to get the new tag.
+ * With tags, a chunk's first reference is never taken for a repeat: its block would have to get the new tag.
  * And where distances of 0 are late, nothing is removed.
  */
-static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t part,
-                            fm_outlet out, size_t *done, fm_error *error)
+static fm_status count_chunk(fm_exact *self, const uint64_t *blocks, const uint32_t *tags, size_t chunk,
+                             fm_outlet out, size_t *done, fm_error *error)
 {
     const uint64_t before = self->started && !tags ? self->last : ~blocks[0];
     const uint64_t *left = blocks;
-    size_t left_count = part, taken;
+    size_t left_count = chunk, taken;
     *done = 0;
-    fm_status status = fm_tally_reserve(out.tally, self->table.used + FM_PART_MOST + FM_TWO_CHUNKS, error);
+    fm_status status =
+        fm_tally_reserve(out.tally, self->table.used + FM_CACHE_CHUNK_MOST + FM_TWO_LOOKUPS, error);
     if (status == FM_OK && self->firsts)
-        status = fm_exact_reserve_firsts(self, part + 1, tags != NULL, error);
-    if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, part, error);
+        status = fm_exact_reserve_firsts(self, chunk + 1, tags != NULL, error);
+    if (status == FM_OK && tags) status = fm_pairs_reserve(out.pairs, chunk, error);
     if (status != FM_OK) return status;
     if (out.leave || self->straight > 0 || (tags && out.pairs->late_wanted && out.pairs->late_from == 0)) {
         if (!out.leave) {
@@ -271,21 +273,21 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
         if (tags) self->tags->kept.pair_count = 0;
     } else {
         left = self->unrepeated;
-        left_count = remove_repeats(self, blocks, tags, part, before, &out);
+        left_count = remove_repeats(self, blocks, tags, chunk, before, &out);
     }
     taken = left_count;
-    const bool as_part = count_as_part(self, left, left_count, part > FM_PART / 2, out);
-    if (!as_part)
+    const bool as_chunk = count_as_chunk(self, left, left_count, chunk > FM_CACHE_CHUNK / 2, out);
+    if (!as_chunk)
         status = fm_exact_run(self, left, left_count, out, &taken, error);
     else if (fm_exact_too_many(self))
         status = fm_exact_restart(self, error);
-    *done = taken == left_count ? part : left == blocks ? taken : stand_after(blocks, part, before, taken);
+    *done = taken == left_count ? chunk : left == blocks ? taken : stand_after(blocks, chunk, before, taken);
     const size_t repeats = *done - taken;
     fm_tally_add_many(out.tally, 0, repeats);
     self->clock += repeats;
     if (tags) { /* the words of repeats stand first, in order; then those of close references */
         const fm_kept_tags *kept = &self->tags->kept;
-        self->kernels->count_pairs(&out.pairs->table, kept->pair, as_part ? kept->pair_count : repeats);
+        self->kernels->count_pairs(&out.pairs->table, kept->pair, as_chunk ? kept->pair_count : repeats);
     }
     if (*done > 0) {
         self->last = blocks[*done - 1];
@@ -294,12 +296,12 @@ static fm_status count_part(fm_exact *self, const uint64_t *blocks, const uint32
     return status;
 }
 
-/* How many of them make the next part. */
-static size_t part_size(size_t left)
+/* How many of them make the next chunk. */
+static size_t chunk_size(size_t left)
 {
-    if (left <= FM_PART_MOST) return left;
-    if (left < 2 * FM_PART_MOST) return left / 2;
-    return FM_PART;
+    if (left <= FM_CACHE_CHUNK_MOST) return left;
+    if (left < 2 * FM_CACHE_CHUNK_MOST) return left / 2;
+    return FM_CACHE_CHUNK;
 }
 
 fm_status fm_exact_count(fm_engine *engine, const fm_references *references, const fm_engine_results *results,
@@ -313,9 +315,9 @@ fm_status fm_exact_count(fm_engine *engine, const fm_references *references, con
                                .leave = references->leave ? references->leave + *done : NULL,
                                .offset = *done};
         size_t taken;
-        status =
-            count_part((fm_exact *)engine, references->blocks + *done,
-                       references->now ? references->now + *done : NULL, part_size(left), out, &taken, error);
+        status = count_chunk((fm_exact *)engine, references->blocks + *done,
+                             references->now ? references->now + *done : NULL, chunk_size(left), out, &taken,
+                             error);
         *done += taken;
     }
     return status;
@@ -324,8 +326,8 @@ fm_status fm_exact_count(fm_engine *engine, const fm_references *references, con
 /*
  * ==== digest ====
  *
- * A part by itself in another thread than the rest of it: an engine beside
- * the one that counts digests the part, that one counts what is left, when its turn comes. Between them, a
+ * A chunk by itself in another thread than the rest of it: an engine beside
+ * the one that counts digests the chunk, that one counts what is left, when its turn comes. Between them, a
  * block's place is the position that it would get in an empty window; with tags, as it stands in the table.
  */
 
@@ -341,22 +343,22 @@ fm_status fm_exact_digest(fm_engine *engine, const fm_references *given, size_t 
                            .leave = given->leave,
                            .offset = number};
     *done = false;
-    if (!fm_exact_try_part(self, count)) return FM_OK;
-    fm_status status = fm_tally_reserve(results->distances, FM_PART_MOST, error);
+    if (!fm_exact_try_chunk(self, count)) return FM_OK;
+    fm_status status = fm_tally_reserve(results->distances, FM_CACHE_CHUNK_MOST, error);
     if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, count, error);
     if (status != FM_OK) return status;
     if (pairs) self->tags->kept.pair_count = 0;
     self->window.position = 0;
-    *done = fm_exact_part_by_itself(self, given->blocks, count, &out);
-    fm_exact_judge_part(self, *done, count, count > FM_PART / 2);
+    *done = fm_exact_chunk_by_itself(self, given->blocks, count, &out);
+    fm_exact_judge_chunk(self, *done, count, count > FM_CACHE_CHUNK / 2);
     if (!*done) return FM_OK;
     if (pairs) self->kernels->count_pairs(&pairs->table, self->tags->kept.pair, self->tags->kept.pair_count);
-    const fm_part *part = &self->part;
-    *residue = (fm_residue){.count = part->first_count,
-                            .blocks = part->key,
-                            .places = part->position,
-                            .now = part->now,
-                            .number = part->first};
+    const fm_cache_chunk *chunk = &self->chunk;
+    *residue = (fm_residue){.count = chunk->first_count,
+                            .blocks = chunk->key,
+                            .places = chunk->position,
+                            .now = chunk->now,
+                            .number = chunk->first};
     return FM_OK;
 }
 
@@ -370,7 +372,7 @@ static void place_firsts(fm_exact *self, const uint64_t *places, size_t count)
         const uint64_t place = places[i] & FM_POSITION_BITS;
         const uint32_t at =
             offset + (uint32_t)(place >> FM_LINE_SHIFT) * FM_LINE_BITS + (uint32_t)(place & within);
-        self->part.position[i] =
+        self->chunk.position[i] =
             (places[i] & ~FM_POSITION_BITS) | (line + at / FM_LINE_BITS) << FM_LINE_SHIFT | at % FM_LINE_BITS;
     }
 }
@@ -381,17 +383,18 @@ fm_status fm_exact_count_residue(fm_engine *engine, const fm_residue *residue,
     fm_exact *self = (fm_exact *)engine;
     fm_tally *const tally = results->distances;
     fm_pairs *const pairs = results->pairs;
-    fm_status status = fm_tally_reserve(tally, self->table.used + FM_PART_MOST + FM_TWO_CHUNKS, error);
+    fm_status status =
+        fm_tally_reserve(tally, self->table.used + FM_CACHE_CHUNK_MOST + FM_TWO_LOOKUPS, error);
     if (status == FM_OK && pairs) status = fm_pairs_reserve(pairs, residue->count, error);
-    if (status == FM_OK && !part_fits(self)) {
-        status = fm_exact_restart(self, error); /* then the window has room for more than a part */
-        if (status == FM_OK) status = fm_exact_make_room(self, FM_PART_MOST + FM_TWO_CHUNKS, error);
+    if (status == FM_OK && !chunk_fits(self)) {
+        status = fm_exact_restart(self, error); /* then the window has room for more than a chunk */
+        if (status == FM_OK) status = fm_exact_make_room(self, FM_CACHE_CHUNK_MOST + FM_TWO_LOOKUPS, error);
     }
     if (status != FM_OK) return status;
-    fm_part *part = &self->part;
-    part->first_count = residue->count;
-    memcpy(part->key, residue->blocks, residue->count * sizeof *part->key);
-    if (pairs) memcpy(part->now, residue->now, residue->count * sizeof *part->now);
+    fm_cache_chunk *chunk = &self->chunk;
+    chunk->first_count = residue->count;
+    memcpy(chunk->key, residue->blocks, residue->count * sizeof *chunk->key);
+    if (pairs) memcpy(chunk->now, residue->now, residue->count * sizeof *chunk->now);
     place_firsts(self, residue->places, residue->count);
     run_firsts(self, (fm_outlet){.tally = tally, .pairs = pairs});
     self->started = false; /* which block was the latest is not known here */

@@ -22,13 +22,13 @@ static uint64_t fresh_distance(fm_exact *self, uint64_t key, uint64_t now, uint6
     return seen == FM_SEEN_NEW ? FM_COLD : FM_BEYOND;
 }
 
-/* What fresh_distance will look at, for a whole chunk: without it each would wait for its own line. */
+/* What fresh_distance will look at, for a whole lookups: without it each would wait for its own line. */
 static void prefetch_fresh(const fm_exact *self, const uint64_t *keys)
 {
-    const fm_chunk *chunk = &self->chunk;
+    const fm_lookups *lookups = &self->lookups;
     if (!self->dropping) return;
-    for (size_t i = 0; i < chunk->fresh_count; i++)
-        fm_seen_set_prefetch(self->seen, keys[chunk->fresh_index[i]]);
+    for (size_t i = 0; i < lookups->fresh_count; i++)
+        fm_seen_set_prefetch(self->seen, keys[lookups->fresh_index[i]]);
 }
 
 /* ---- pairs ---- */
@@ -42,7 +42,7 @@ static inline fm_late late_of(const fm_outlet *out, size_t reference, uint64_t w
                      .range = (uint32_t)word & 0xFF};
 }
 
-/* The number in the run of a reference of the chunk. */
+/* The number in the run of a reference of the lookups. */
 static size_t reference_of(const fm_outlet *out, uint32_t index)
 {
     return out->first_index ? out->first_index[out->done + index] : out->done + index;
@@ -50,7 +50,7 @@ static size_t reference_of(const fm_outlet *out, uint32_t index)
 
 /* References that are listed on the stack at a time. */
 enum { FM_DELIVERED = 1024 };
-_Static_assert((int)FM_CHUNK <= (int)FM_DELIVERED, "a chunk is listed at once");
+_Static_assert((int)FM_LOOKUPS <= (int)FM_DELIVERED, "late ones of lookups are listed at once");
 
 /* Those at a distance from `from` on go on the list, for which there is room. */
 static void note_all_late(const fm_exact_kernels *kernels, const fm_outlet *out, const uint32_t *distances,
@@ -129,15 +129,15 @@ static uint64_t largest_of(const uint64_t *distances, size_t count)
 fm_status fm_exact_tally_each(const fm_exact_kernels *kernels, fm_tally *tally, const uint64_t *distances,
                               size_t count, fm_error *error)
 {
-    enum { CHUNK = 512, KERNEL_ROOM = 16 };
-    uint32_t few[CHUNK + KERNEL_ROOM];
+    enum { LOOKUPS = 512, KERNEL_ROOM = 16 };
+    uint32_t few[LOOKUPS + KERNEL_ROOM];
     const bool grows = tally->bins == FM_BINS_EXACT; /* the others have room for any */
     fm_status status = grows ? fm_tally_reserve(tally, largest_of(distances, count) + 1, error) : FM_OK;
-    for (size_t i = 0; i < count && status == FM_OK; i += CHUNK) {
-        const size_t chunk = count - i < CHUNK ? count - i : CHUNK;
+    for (size_t i = 0; i < count && status == FM_OK; i += LOOKUPS) {
+        const size_t lookups = count - i < LOOKUPS ? count - i : LOOKUPS;
         uint64_t cold = 0, beyond = 0;
-        const size_t kept = kernels->keep_small(distances + i, chunk, few, &cold, &beyond);
-        for (size_t j = i; kept + cold + beyond < chunk && j < i + chunk; j++)
+        const size_t kept = kernels->keep_small(distances + i, lookups, few, &cold, &beyond);
+        for (size_t j = i; kept + cold + beyond < lookups && j < i + lookups; j++)
             if (distances[j] > UINT32_MAX && distances[j] < FM_BEYOND)
                 fm_tally_add_many(tally, distances[j], 1);
         fm_exact_tally(kernels, 0, tally, few, kept);
@@ -151,16 +151,16 @@ fm_status fm_exact_tally_each(const fm_exact_kernels *kernels, fm_tally *tally, 
 static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
 {
     fm_first_touches *firsts = self->firsts;
-    const fm_chunk *chunk = &self->chunk;
-    firsts->unheld += chunk->fresh_count;
+    const fm_lookups *lookups = &self->lookups;
+    firsts->unheld += lookups->fresh_count;
     /* When nobody can know whether they are new, it is enough to count them. */
     if (self->seen && firsts->count >= self->held && fm_seen_set_given_up(self->seen)) {
         firsts->given_up = true;
-        tally->beyond += chunk->fresh_count;
+        tally->beyond += lookups->fresh_count;
         return;
     }
-    for (size_t i = 0; i < chunk->fresh_count; i++) {
-        const uint64_t key = keys[chunk->fresh_index[i]];
+    for (size_t i = 0; i < lookups->fresh_count; i++) {
+        const uint64_t key = keys[lookups->fresh_index[i]];
         bool listed = true;
         if (self->seen) {
             /* Nothing is dropped before more blocks than the bound were touched. */
@@ -169,7 +169,7 @@ static void list_fresh(fm_exact *self, const uint64_t *keys, fm_tally *tally)
             if (!listed) firsts->given_up |= fm_seen_set_given_up(self->seen);
         }
         firsts->blocks[firsts->count] = key;
-        if (self->tags) firsts->tags[firsts->count] = (uint32_t)(chunk->fresh_pair[i] >> 32) & FM_TAG_MAX;
+        if (self->tags) firsts->tags[firsts->count] = (uint32_t)(lookups->fresh_pair[i] >> 32) & FM_TAG_MAX;
         firsts->count += listed;
         tally->beyond += !listed;
     }
@@ -182,7 +182,7 @@ static void tally_list(const fm_exact *self, fm_tally *tally, uint32_t *distance
 
 static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
-    fm_chunk *chunk = &self->chunk;
+    fm_lookups *lookups = &self->lookups;
     const bool unknown = self->seen && fm_seen_set_given_up(self->seen);
     if (!unknown) prefetch_fresh(self, keys);
     if (self->firsts) {
@@ -190,7 +190,7 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
         if (self->dropping) fm_exact_note_seen(self);
         return;
     }
-    const size_t count = chunk->fresh_count;
+    const size_t count = lookups->fresh_count;
     uint64_t beyond = 0;
     if (unknown && !out->pairs) {
         out->tally->beyond += count;
@@ -198,9 +198,9 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
     }
     for (size_t i = 0; i < count; i++) {
         bool forgotten =
-            self->seen && fresh_distance(self, keys[chunk->fresh_index[i]], 0, NULL) == FM_BEYOND;
+            self->seen && fresh_distance(self, keys[lookups->fresh_index[i]], 0, NULL) == FM_BEYOND;
         beyond += forgotten;
-        if (out->pairs) chunk->fresh_pair[i] |= forgotten ? FM_RANGE_BEYOND : FM_RANGE_COLD;
+        if (out->pairs) lookups->fresh_pair[i] |= forgotten ? FM_RANGE_BEYOND : FM_RANGE_COLD;
     }
     if (self->dropping) fm_exact_note_seen(self);
     out->tally->cold += count - beyond;
@@ -209,30 +209,32 @@ static void deliver_fresh(fm_exact *self, const uint64_t *keys, const fm_outlet 
     if (out->pairs->late_wanted)
         for (size_t i = 0; i < count; i++)
             out->pairs->late[out->pairs->late_count++] =
-                late_of(out, reference_of(out, chunk->fresh_index[i]), chunk->fresh_pair[i]);
-    self->kernels->count_pairs(&out->pairs->table, chunk->fresh_pair, count);
+                late_of(out, reference_of(out, lookups->fresh_index[i]), lookups->fresh_pair[i]);
+    self->kernels->count_pairs(&out->pairs->table, lookups->fresh_pair, count);
 }
 
 void fm_exact_deliver_counts(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
-    fm_chunk *chunk = &self->chunk;
-    if (chunk->fresh_count > 0) deliver_fresh(self, keys, out);
+    fm_lookups *lookups = &self->lookups;
+    if (lookups->fresh_count > 0) deliver_fresh(self, keys, out);
     if (out->pairs) {
-        count_list(self, out, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
-        count_list(self, out, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+        count_list(self, out, lookups->near_distance, lookups->near_index, lookups->near_count,
+                   lookups->near_pair);
+        count_list(self, out, lookups->far_distance, lookups->far_index, lookups->far_count,
+                   lookups->far_pair);
     }
-    tally_list(self, out->tally, chunk->near_distance, chunk->near_count);
-    tally_list(self, out->tally, chunk->far_distance, chunk->far_count);
+    tally_list(self, out->tally, lookups->near_distance, lookups->near_count);
+    tally_list(self, out->tally, lookups->far_distance, lookups->far_count);
 }
 
-/* ---- what follows from a part alone ---- */
+/* ---- what follows from a chunk alone ---- */
 
-/* References to blocks that the part touched before, by their numbers in it; distances are used up. */
+/* References to blocks that the chunk touched before, by their numbers in it; distances are used up. */
 static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distances,
                           const uint16_t *references, size_t count)
 {
     if (out->pairs) {
-        const fm_part *part = &self->part;
+        const fm_cache_chunk *chunk = &self->chunk;
         fm_kept_tags *kept = &self->tags->kept;
         uint64_t *const words = kept->pair + kept->pair_count; /* there is room for one of every reference */
         uint32_t indices[FM_DELIVERED];
@@ -241,7 +243,7 @@ static void deliver_again(fm_exact *self, const fm_outlet *out, uint32_t *distan
             for (size_t i = 0; i < some; i++) {
                 const size_t reference = references[first + i];
                 indices[i] = (uint32_t)reference;
-                words[i] = fm_pair_word(out->leave[part->before[reference] - 1], out->now[reference], 0);
+                words[i] = fm_pair_word(out->leave[chunk->before[reference] - 1], out->now[reference], 0);
             }
             count_list(self, out, distances + first, indices, some, words);
         }
@@ -254,23 +256,24 @@ _Static_assert((int)FM_CLOSE <= (int)FM_SMALL_RANGES, "the ranges of close refer
 /* Close references are many and their distances small: counted by distance, without a look at each. */
 static void deliver_close(fm_exact *self, size_t count, const fm_outlet *out)
 {
-    fm_part *part = &self->part;
+    fm_cache_chunk *chunk = &self->chunk;
     for (uint64_t distance = 0; distance < FM_CLOSE; distance++)
-        fm_tally_add_many(out->tally, distance, part->close_count[distance]);
+        fm_tally_add_many(out->tally, distance, chunk->close_count[distance]);
     if (!out->pairs) return;
-    self->kernels->part_pairs(count, out->now, out->leave, out->pairs->ranges.small, part, &self->tags->kept);
+    self->kernels->chunk_pairs(count, out->now, out->leave, out->pairs->ranges.small, chunk,
+                               &self->tags->kept);
 }
 
 /* Where they may be beyond the bound, or late, each is looked at. */
 static void deliver_close_one_by_one(fm_exact *self, size_t count, const fm_outlet *out)
 {
-    const fm_part *part = &self->part;
-    uint32_t distances[FM_DELIVERED + FM_PART_ROOM - FM_PART_MOST];
+    const fm_cache_chunk *chunk = &self->chunk;
+    uint32_t distances[FM_DELIVERED + FM_CACHE_CHUNK_ROOM - FM_CACHE_CHUNK_MOST];
     uint16_t references[FM_DELIVERED];
     size_t close = 0;
     for (size_t i = 0; i < count; i++) {
-        if (fm_part_lag(part)[i] > FM_CLOSE) continue;
-        distances[close] = part->distance[i];
+        if (fm_chunk_lag(chunk)[i] > FM_CLOSE) continue;
+        distances[close] = chunk->distance[i];
         references[close++] = (uint16_t)i;
         if (close < FM_DELIVERED) continue;
         deliver_again(self, out, distances, references, close);
@@ -279,15 +282,15 @@ static void deliver_close_one_by_one(fm_exact *self, size_t count, const fm_outl
     deliver_again(self, out, distances, references, close);
 }
 
-void fm_exact_deliver_part(fm_exact *self, size_t count, const fm_outlet *out)
+void fm_exact_deliver_chunk(fm_exact *self, size_t count, const fm_outlet *out)
 {
-    fm_part *part = &self->part;
+    fm_cache_chunk *chunk = &self->chunk;
     if ((self->bound && self->bound < FM_CLOSE) ||
         (out->pairs && out->pairs->late_wanted && out->pairs->late_from < FM_CLOSE))
         deliver_close_one_by_one(self, count, out);
     else
         deliver_close(self, count, out);
-    deliver_again(self, out, part->apart_distance, part->apart, part->apart_count);
+    deliver_again(self, out, chunk->apart_distance, chunk->apart, chunk->apart_count);
 }
 
 /* ---- in order ---- */
@@ -306,10 +309,10 @@ static void order_list(const fm_outlet *out, uint64_t bound, const uint32_t *dis
 static void list_fresh_in_order(fm_exact *self, const uint64_t *keys)
 {
     fm_first_touches *firsts = self->firsts;
-    const fm_chunk *chunk = &self->chunk;
-    firsts->unheld += chunk->fresh_count;
-    for (size_t i = 0; i < chunk->fresh_count; i++) {
-        const uint32_t index = chunk->fresh_index[i];
+    const fm_lookups *lookups = &self->lookups;
+    firsts->unheld += lookups->fresh_count;
+    for (size_t i = 0; i < lookups->fresh_count; i++) {
+        const uint32_t index = lookups->fresh_index[i];
         firsts->blocks[firsts->count] = keys[index];
         firsts->tags[firsts->count++] = (uint32_t)self->clock + index;
     }
@@ -317,18 +320,19 @@ static void list_fresh_in_order(fm_exact *self, const uint64_t *keys)
 
 void fm_exact_deliver_ordered(fm_exact *self, const uint64_t *keys, const fm_outlet *out)
 {
-    const fm_chunk *chunk = &self->chunk;
+    const fm_lookups *lookups = &self->lookups;
     const uint64_t bound = self->bound ? self->bound : FM_BEYOND;
-    order_list(out, bound, chunk->near_distance, chunk->near_index, chunk->near_count, chunk->near_pair);
-    order_list(out, bound, chunk->far_distance, chunk->far_index, chunk->far_count, chunk->far_pair);
+    order_list(out, bound, lookups->near_distance, lookups->near_index, lookups->near_count,
+               lookups->near_pair);
+    order_list(out, bound, lookups->far_distance, lookups->far_index, lookups->far_count, lookups->far_pair);
     prefetch_fresh(self, keys);
     if (self->firsts) list_fresh_in_order(self, keys);
-    for (size_t i = 0; i < chunk->fresh_count; i++) {
-        size_t index = chunk->fresh_index[i];
+    for (size_t i = 0; i < lookups->fresh_count; i++) {
+        size_t index = lookups->fresh_index[i];
         uint64_t *time = out->times ? &out->times[index] : NULL;
         out->distances[index] =
             self->seen ? fresh_distance(self, keys[index], self->clock + index, time) : FM_COLD;
         if (out->uses) out->uses[index] = 0;
     }
-    if (self->dropping && chunk->fresh_count > 0) fm_exact_note_seen(self);
+    if (self->dropping && lookups->fresh_count > 0) fm_exact_note_seen(self);
 }

@@ -2,7 +2,7 @@
 /*
  * exact_kernels.h - what other rooms use of `exact`: the recency window, the kernels (its hot loops and those
  * of the analyzer, chosen at run time by instruction set), distances counted into a tally, the stack of a
- * small bound, and the ends of pieces that are analysed apart. The engine's own state is in exact_state.h.
+ * small bound, and the ends of chunks that are analysed apart. The engine's own state is in exact_state.h.
  */
 #ifndef FATHOM_ENGINE_EXACT_EXACT_KERNELS_H
 #define FATHOM_ENGINE_EXACT_EXACT_KERNELS_H
@@ -162,8 +162,8 @@ void fm_recency_window_restart_for(fm_recency_window *window, uint64_t live, uin
  *
  * The hot loops of `exact` and of the analyzer, chosen at run time by instruction set.
  *
- * References go through in chunks. A chunk's lookups come first; they sort its references into three
- * lists by where the block's previous position lies:
+ * For some hundred references at a time, all lookups come first; they sort the references into
+ * three lists by where the block's previous position lies:
  *
  *     near   in the open region. Its distance depends on near references alone.
  *     far    in a closed region. Its distance depends on far references, plus the number of live bits
@@ -171,7 +171,7 @@ void fm_recency_window_restart_for(fm_recency_window *window, uint64_t live, uin
  *     fresh  nowhere: a block that is not held.
  *
  * So the two lists are worked off one after the other, each in a loop without unpredictable branches;
- * while they run, the buckets of the next chunk are being fetched.
+ * while they run, the buckets of the next lookups are being fetched.
  *
  * For attribution, every reference has a tag (its code site), and a block keeps the tag of its last use: in
  * the upper bits of its position in the block table, which no position needs. Kernels whose name ends in
@@ -182,100 +182,101 @@ void fm_recency_window_restart_for(fm_recency_window *window, uint64_t live, uin
 enum { FM_TAG_SHIFT = 40 };
 #define FM_POSITION_BITS ((UINT64_C(1) << FM_TAG_SHIFT) - 1)
 
-enum { FM_CHUNK = 448 }; /* a whole line; its lists and bucket addresses take 20 KiB */
+enum { FM_LOOKUPS = 448 }; /* a whole line; its lists and bucket addresses take 20 KiB */
 
 /* Kernels store whole vectors at a list's end. */
-enum { FM_CHUNK_ROOM = FM_CHUNK + 16 };
+enum { FM_LOOKUPS_ROOM = FM_LOOKUPS + 16 };
 
-typedef struct fm_chunk {
+typedef struct fm_lookups {
     size_t count;
     size_t near_count, far_count, fresh_count;
-    uint32_t near_position[FM_CHUNK_ROOM]; /* relative to the open region */
-    uint32_t near_distance[FM_CHUNK_ROOM]; /* before the near kernel: live bits of the open region then */
-    uint32_t near_index[FM_CHUNK_ROOM];    /* which reference of the chunk it is */
-    uint64_t far_position[FM_CHUNK_ROOM];
-    uint32_t far_distance[FM_CHUNK_ROOM]; /* likewise */
-    uint32_t far_index[FM_CHUNK_ROOM];
-    uint32_t fresh_index[FM_CHUNK_ROOM];
+    uint32_t near_position[FM_LOOKUPS_ROOM]; /* relative to the open region */
+    uint32_t near_distance[FM_LOOKUPS_ROOM]; /* before the near kernel: live bits of the open region then */
+    uint32_t near_index[FM_LOOKUPS_ROOM];    /* which reference it is */
+    uint64_t far_position[FM_LOOKUPS_ROOM];
+    uint32_t far_distance[FM_LOOKUPS_ROOM]; /* likewise */
+    uint32_t far_index[FM_LOOKUPS_ROOM];
+    uint32_t fresh_index[FM_LOOKUPS_ROOM];
     /* With tags: the words to count (engine_tables.h), still without their ranges. */
-    uint64_t near_pair[FM_CHUNK_ROOM];
-    uint64_t far_pair[FM_CHUNK_ROOM];
-    uint64_t fresh_pair[FM_CHUNK_ROOM];
-} fm_chunk;
+    uint64_t near_pair[FM_LOOKUPS_ROOM];
+    uint64_t far_pair[FM_LOOKUPS_ROOM];
+    uint64_t fresh_pair[FM_LOOKUPS_ROOM];
+} fm_lookups;
 
 /*
- * A part of the trace: references that are worked off together, FM_PART of them. Where half as many would be
- * left over they are taken along, since short parts have many first touches: up to FM_PART_MOST. What is left
- * of a part without the references that repeat the one before; with tags, a block is used under the tag of
- * the first of its repeats, and left under that of the last.
+ * A chunk of the trace: references that are worked off together, FM_CACHE_CHUNK of them. Where half as many
+ * would be left over they are taken along, since short chunks have many first touches: up to
+ * FM_CACHE_CHUNK_MOST. What is left of a chunk without the references that repeat the one before; with tags,
+ * a block is used under the tag of the first of its repeats, and left under that of the last.
  */
-enum { FM_PART = 4096, FM_PART_MOST = 6144, FM_PART_ROOM = FM_PART_MOST + 64 };
+enum { FM_CACHE_CHUNK = 4096, FM_CACHE_CHUNK_MOST = 6144, FM_CACHE_CHUNK_ROOM = FM_CACHE_CHUNK_MOST + 64 };
 
 typedef struct fm_kept_tags {
-    uint32_t now[FM_PART_ROOM];
-    uint32_t leave[FM_PART_ROOM];
+    uint32_t now[FM_CACHE_CHUNK_ROOM];
+    uint32_t leave[FM_CACHE_CHUNK_ROOM];
     bool index_wanted;
-    uint16_t index[FM_PART_ROOM]; /* in the part; only where wanted */
-    uint64_t pair[FM_PART_ROOM];  /* words to be counted: of what was removed, then of close references */
+    uint16_t index[FM_CACHE_CHUNK_ROOM]; /* in the chunk; only where wanted */
+    uint64_t
+        pair[FM_CACHE_CHUNK_ROOM]; /* words to be counted: of what was removed, then of close references */
     size_t pair_count;
 } fm_kept_tags;
 
 /*
- * Within a part, most references are to blocks that were touched in it before. Their distances follow from
- * the part alone, and only a block's first reference in the part goes to the table and the window. Of the
+ * Within a chunk, most references are to blocks that were touched in it before. Their distances follow from
+ * the chunk alone, and only a block's first reference in the chunk goes to the table and the window. Of the
  * others,
  *
  *     close  the block was touched at most FM_CLOSE references ago: found by comparing lags, 64 at once
- *     apart  further ago: by ranks in a bitmap of the part's references
+ *     apart  further ago: by ranks in a bitmap of the chunk's references
  *
- * A block gets its new position in the window at the end of the part, in the order of last references.
+ * A block gets its new position in the window at the end of the chunk, in the order of last references.
  */
 enum {
     FM_CLOSE = 64,
-    FM_PART_SLOT_BITS = 13,
-    FM_PART_SLOTS = 1 << FM_PART_SLOT_BITS,
-    FM_PART_WORDS = FM_PART_MOST / 64,
+    FM_CACHE_CHUNK_SLOT_BITS = 13,
+    FM_CACHE_CHUNK_SLOTS = 1 << FM_CACHE_CHUNK_SLOT_BITS,
+    FM_CACHE_CHUNK_WORDS = FM_CACHE_CHUNK_MOST / 64,
 };
 
 /* How long a reference is the latest to its block. */
-typedef enum fm_part_latest {
+typedef enum fm_chunk_latest {
     FM_LEFT_SOON = 0,  /* a close one follows */
     FM_LEFT_LATER = 1, /* an apart one follows */
-    FM_LAST = 2,       /* none follows in this part */
-} fm_part_latest;
+    FM_LAST = 2,       /* none follows in this chunk */
+} fm_chunk_latest;
 
 /* References are numbered from 0 here. */
-typedef struct fm_part {
+typedef struct fm_cache_chunk {
     uint32_t multiplier[3]; /* of the hash; secret */
-    /* A slot for each block: 1 + the latest reference to it; 0: free. All are free between parts. */
-    uint16_t entry[FM_PART_SLOTS];
+    /* A slot for each block: 1 + the latest reference to it; 0: free. All are free between chunks. */
+    uint16_t entry[FM_CACHE_CHUNK_SLOTS];
     /* Of every reference: */
-    uint16_t slot[FM_PART_ROOM];                /* its block's */
-    uint16_t before[FM_PART_ROOM];              /* 1 + the one before to the same block; 0: none */
-    uint8_t lags[FM_CLOSE + FM_PART_ROOM + 64]; /* see fm_part_lag */
-    uint8_t distance[FM_PART_ROOM];             /* close ones only */
-    uint8_t latest[FM_PART_ROOM];               /* fm_part_latest */
-    uint64_t first_bits[FM_PART_WORDS];
+    uint16_t slot[FM_CACHE_CHUNK_ROOM];                /* its block's */
+    uint16_t before[FM_CACHE_CHUNK_ROOM];              /* 1 + the one before to the same block; 0: none */
+    uint8_t lags[FM_CLOSE + FM_CACHE_CHUNK_ROOM + 64]; /* see fm_chunk_lag */
+    uint8_t distance[FM_CACHE_CHUNK_ROOM];             /* close ones only */
+    uint8_t latest[FM_CACHE_CHUNK_ROOM];               /* fm_chunk_latest */
+    uint64_t first_bits[FM_CACHE_CHUNK_WORDS];
     /* Close references by distance. */
     uint64_t close_count[FM_CLOSE];
     /* Apart references, in order. */
     size_t apart_count;
-    uint16_t apart[FM_PART_ROOM];
-    uint32_t apart_distance[FM_PART_ROOM];
+    uint16_t apart[FM_CACHE_CHUNK_ROOM];
+    uint32_t apart_distance[FM_CACHE_CHUNK_ROOM];
     /* First references, in order; the last ones to their blocks; and what is looked up. */
     size_t first_count;
-    uint16_t first[FM_PART_ROOM];
-    uint16_t last[FM_PART_ROOM];
-    uint64_t key[FM_PART_ROOM];
-    uint64_t position[FM_PART_ROOM]; /* that the block gets; with tags, as it stands in the table */
-    uint32_t now[FM_PART_ROOM];      /* with tags: the reference's */
-} fm_part;
+    uint16_t first[FM_CACHE_CHUNK_ROOM];
+    uint16_t last[FM_CACHE_CHUNK_ROOM];
+    uint64_t key[FM_CACHE_CHUNK_ROOM];
+    uint64_t position[FM_CACHE_CHUNK_ROOM]; /* that the block gets; with tags, as it stands in the table */
+    uint32_t now[FM_CACHE_CHUNK_ROOM];      /* with tags: the reference's */
+} fm_cache_chunk;
 
 /* How many references ago the block was touched; over FM_CLOSE where it was not that close. There are
  * readable ones before the first, too. */
-static inline const uint8_t *fm_part_lag(const fm_part *part)
+static inline const uint8_t *fm_chunk_lag(const fm_cache_chunk *chunk)
 {
-    return part->lags + FM_CLOSE;
+    return chunk->lags + FM_CLOSE;
 }
 
 /* Of tables and windows that are shared by threads (parallel.h). */
@@ -335,40 +336,41 @@ typedef struct fm_exact_kernels {
     void (*home)(const fm_block_table *table, const uint64_t *keys, size_t count, fm_bucket **homes);
     /* Exchanges positions and fills the lists. */
     void (*lookup)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
-                   fm_bucket *const *homes, fm_chunk *chunk);
+                   fm_bucket *const *homes, fm_lookups *lookups);
     void (*lookup_tagged)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                           const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
-                          fm_chunk *chunk);
+                          fm_lookups *lookups);
     /* The same in a table with times: of each reference, the time distance, where its own time is `clock` and
      * more by one for each after the first. now and leave: NULL without tags. */
     void (*lookup_timed)(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                          const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes, uint64_t clock,
-                         uint64_t *times, fm_chunk *chunk);
-    /* Clear the bits that were left, and turn …_distance into distances. soon: chunk->count buckets
+                         uint64_t *times, fm_lookups *lookups);
+    /* Clear the bits that were left, and turn …_distance into distances. soon: lookups->count buckets
      * to fetch meanwhile. */
-    void (*near)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
-    void (*far)(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon);
+    void (*near)(fm_recency_window *window, fm_lookups *lookups, fm_bucket *const *soon);
+    void (*far)(fm_recency_window *window, fm_lookups *lookups, fm_bucket *const *soon);
     /*
-     * Finds for every reference of a part the one before to the same block. False where too many blocks
+     * Finds for every reference of a chunk the one before to the same block. False where too many blocks
      * meet in one slot: then nothing was done.
      */
-    bool (*part_link)(const uint64_t *keys, size_t count, fm_part *part);
+    bool (*chunk_link)(const uint64_t *keys, size_t count, fm_cache_chunk *chunk);
     /* Separates first, close and apart references; all entries are free again. */
-    void (*part_sort)(size_t count, fm_part *part);
-    void (*part_close)(size_t count, fm_part *part);
-    void (*part_apart)(size_t count, fm_part *part);
+    void (*chunk_sort)(size_t count, fm_cache_chunk *chunk);
+    void (*chunk_close)(size_t count, fm_cache_chunk *chunk);
+    void (*chunk_apart)(size_t count, fm_cache_chunk *chunk);
     /* The words of close references, added to kept->pair. close_range: of the distances below FM_CLOSE. */
-    void (*part_pairs)(size_t count, const uint32_t *now, const uint32_t *leave, const uint8_t *close_range,
-                       const fm_part *part, fm_kept_tags *kept);
+    void (*chunk_pairs)(size_t count, const uint32_t *now, const uint32_t *leave, const uint8_t *close_range,
+                        const fm_cache_chunk *chunk, fm_kept_tags *kept);
     /* key, position and now of first references; position: the next one to be given out, in a window with
      * room for them. now, leave: NULL without tags. */
-    void (*part_first)(const uint64_t *keys, size_t count, uint64_t position, const uint32_t *now,
-                       const uint32_t *leave, fm_part *part);
-    /* lookup for chunk->count first references, from number `first` on; homes are theirs. */
-    void (*lookup_first)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
-                         size_t first, fm_bucket *const *homes, fm_chunk *chunk);
-    void (*lookup_first_tagged)(fm_block_table *table, const fm_recency_window *window, const fm_part *part,
-                                size_t first, fm_bucket *const *homes, fm_chunk *chunk);
+    void (*chunk_first)(const uint64_t *keys, size_t count, uint64_t position, const uint32_t *now,
+                        const uint32_t *leave, fm_cache_chunk *chunk);
+    /* lookup for lookups->count first references, from number `first` on; homes are theirs. */
+    void (*lookup_first)(fm_block_table *table, const fm_recency_window *window, const fm_cache_chunk *chunk,
+                         size_t first, fm_bucket *const *homes, fm_lookups *lookups);
+    void (*lookup_first_tagged)(fm_block_table *table, const fm_recency_window *window,
+                                const fm_cache_chunk *chunk, size_t first, fm_bucket *const *homes,
+                                fm_lookups *lookups);
     /* Keys get the positions base + offset; in their place stand the old ones then, 0 where there was none.
      * There is room in the table. soon: what is to be fetched meanwhile, one for each key. */
     void (*exchange)(fm_block_table *table, fm_bucket *const *homes, size_t count, const uint32_t *offsets,
@@ -391,7 +393,7 @@ typedef struct fm_exact_kernels {
     void (*depths)(const fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                    size_t count, uint64_t *depths);
     /*
-     * For the small stack. The next positions in order, to part.position. Touches of blocks, which get those
+     * For the small stack. The next positions in order, to chunk.position. Touches of blocks, which get those
      * positions, to the lists of those that are held and of those that are not. Then held_distance, from live
      * bits at that moment to distances. And the blocks within the bound to the region's beginning.
      */
@@ -460,15 +462,15 @@ typedef struct fm_exact_kernels {
     size_t (*list_late)(const uint32_t *distances, size_t count, uint32_t from, uint16_t *late);
 } fm_exact_kernels;
 
-/* What follows from a part alone: its links, its first references, and the distances of the others. False
+/* What follows from a chunk alone: its links, its first references, and the distances of the others. False
  * where its blocks crowd a few slots: then nothing was done. */
-static inline bool fm_part_distances(const fm_exact_kernels *kernels, const uint64_t *keys, size_t count,
-                                     fm_part *part)
+static inline bool fm_chunk_distances(const fm_exact_kernels *kernels, const uint64_t *keys, size_t count,
+                                      fm_cache_chunk *chunk)
 {
-    if (!kernels->part_link(keys, count, part)) return false;
-    kernels->part_sort(count, part);
-    kernels->part_close(count, part);
-    kernels->part_apart(count, part);
+    if (!kernels->chunk_link(keys, count, chunk)) return false;
+    kernels->chunk_sort(count, chunk);
+    kernels->chunk_close(count, chunk);
+    kernels->chunk_apart(count, chunk);
     return true;
 }
 
@@ -484,16 +486,16 @@ const fm_exact_kernels *fm_exact_kernels_find(const char *isa);
  * exact part of the engine `shards`.
  *
  * `exact` under a bound works with tables made for any number of blocks. Where no more than some thousands
- * are of interest, everything fits into the second-level cache, and a part of the trace (fm_part in
+ * are of interest, everything fits into the second-level cache, and a chunk of the trace (fm_cache_chunk in
  * exact_kernels.h) is worked off like this:
  *
- *     - what follows from the part alone is counted by the kernels that `exact` has for it;
- *     - every block's first touch in the part is looked up in a table of 16-bit positions;
+ *     - what follows from the chunk alone is counted by the kernels that `exact` has for it;
+ *     - every block's first touch in the chunk is looked up in a table of 16-bit positions;
  *     - its distance is a rank in one region of a recency window, whose 32 counters are
  *       in a register;
- *     - the blocks of the part get the next positions of the region, in the order of their last touches.
+ *     - the blocks of the chunk get the next positions of the region, in the order of their last touches.
  *
- * Where that leaves many lookups, all references are looked up instead, without a look at the part.
+ * Where that leaves many lookups, all references are looked up instead, without a look at the chunk.
  *
  * When the region is full, the blocks within the bound move to its beginning, and the table is made anew: the
  * others are forgotten. So nothing is ever removed from the table.
@@ -503,15 +505,15 @@ const fm_exact_kernels *fm_exact_kernels_find(const char *isa);
  */
 
 enum {
-    FM_SMALL_BOUND = 8192, /* the largest: the blocks within it and those of a part fill the region */
-    FM_SMALL_CHUNK = 512,
+    FM_SMALL_BOUND = 8192, /* the largest: the blocks within it and those of a chunk fill the region */
+    FM_SMALL_LOOKUPS = 512,
     FM_SMALL_SLOT_BITS = 16,
     FM_SMALL_SLOTS = 1 << FM_SMALL_SLOT_BITS,
     FM_SMALL_POSITIONS = 1 << FM_REGION_SHIFT,
 };
 
 typedef struct fm_small_stack {
-    fm_part part;
+    fm_cache_chunk chunk;
     const fm_exact_kernels *kernels;
     uint64_t bound;
     uint32_t multiplier[3]; /* of the table's hash; secret */
@@ -519,30 +521,30 @@ typedef struct fm_small_stack {
     uint32_t live;          /* bits set there: blocks held, and one for the first place */
     uint64_t last;          /* the latest block, for removing repeats */
     bool started;           /* there is a latest block */
-    unsigned single;        /* parts that still go through reference by reference */
-    unsigned straight;      /* parts that still go through without a look for repeats */
+    unsigned single;        /* chunks that still go through reference by reference */
+    unsigned straight;      /* chunks that still go through without a look for repeats */
     /* The region: positions that were not given out are set. */
     uint64_t words[FM_REGION_LINES * FM_LINE_WORDS] __attribute__((aligned(64)));
     uint16_t lines[FM_REGION_LINES] __attribute__((aligned(64)));
     uint64_t block[FM_SMALL_POSITIONS]; /* by position */
     uint16_t position[FM_SMALL_SLOTS];  /* of the latest touch, by linear probing; 0: free */
-    /* Of the current part: the slot of every first touch and where the block was (0: nowhere). */
-    uint16_t slot[FM_PART_ROOM];
-    uint16_t old[FM_PART_ROOM];
+    /* Of the current chunk: the slot of every first touch and where the block was (0: nowhere). */
+    uint16_t slot[FM_CACHE_CHUNK_ROOM];
+    uint16_t old[FM_CACHE_CHUNK_ROOM];
     /* Those whose blocks are held, in order; distances become what they say in fm_exact_kernels.small_ranks.
      */
     size_t held_count;
-    uint32_t held_position[FM_PART_ROOM];
-    uint32_t held_distance[FM_PART_ROOM];
+    uint32_t held_position[FM_CACHE_CHUNK_ROOM];
+    uint32_t held_distance[FM_CACHE_CHUNK_ROOM];
     /* Blocks that were not held, since fm_small_stack_count was called. */
     size_t fresh_count;
-    uint64_t fresh[FM_PART_ROOM];
-    /* Of what fm_small_stack_count was given last: whether `part` has its links (fm_part.before, first,
-     * last), of the references without repeats. */
+    uint64_t fresh[FM_CACHE_CHUNK_ROOM];
+    /* Of what fm_small_stack_count was given last: whether `chunk` has its links (fm_cache_chunk.before,
+     * first, last), of the references without repeats. */
     bool linked;
     size_t left_count;
-    uint64_t unrepeated[FM_PART_ROOM];    /* those references, where any was removed */
-    uint64_t packed[FM_REGION_BITS + 16]; /* blocks on their way to the region's beginning */
+    uint64_t unrepeated[FM_CACHE_CHUNK_ROOM]; /* those references, where any was removed */
+    uint64_t packed[FM_REGION_BITS + 16];     /* blocks on their way to the region's beginning */
 } fm_small_stack;
 
 /* bound: 1 … FM_SMALL_BOUND. NULL when memory is short. */
@@ -550,9 +552,9 @@ fm_small_stack *fm_small_stack_create(uint64_t bound, uint64_t seed, const fm_ex
 void fm_small_stack_destroy(fm_small_stack *stack); /* NULL is fine */
 
 /*
- * At most FM_PART references. Distances below the bound are counted, those of blocks that are held and beyond
- * it as `beyond`; blocks that are not held are in `fresh`, each as often as it came. The tally has room for
- * distances below the bound.
+ * At most FM_CACHE_CHUNK references. Distances below the bound are counted, those of blocks that are held and
+ * beyond it as `beyond`; blocks that are not held are in `fresh`, each as often as it came. The tally has
+ * room for distances below the bound.
  */
 void fm_small_stack_count(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally);
 
@@ -563,10 +565,10 @@ static inline uint32_t fm_small_position(uint32_t place)
 }
 
 /*
- * ==== ends of pieces ====
+ * ==== ends of chunks ====
  *
- * For callers that put a trace together from pieces, each analysed by an engine of its own:
- * which blocks a piece touched first, in order, and in which order it touched them last.
+ * For callers that put a trace together from chunks, each analysed by an engine of its own:
+ * which blocks a chunk touched first, in order, and in which order it touched them last.
  */
 
 /* All zeroes is an empty list. */
@@ -580,7 +582,7 @@ typedef struct fm_first_touches {
         unheld; /* references to blocks that the engine did not hold: those, and returns of dropped ones */
     /*
      * Under a bound, when so many first touches are on the list, the next ones are beyond the bound whatever
-     * came before the piece; they are listed as long as they can be told from returns (engine_tables.h).
+     * came before the chunk; they are listed as long as they can be told from returns (engine_tables.h).
      * Then:
      */
     bool given_up;

@@ -5,9 +5,9 @@
  *
  *     exact_lookup_body.h   repeats removed, blocks found in the table, lists of near, far and fresh
  *     exact_window_body.h   distances, by counting and clearing bits of the window; blocks that leave the
- * table exact_part_body.h     what follows from a part of the trace alone exact_small_body.h    the stack of
- * a small bound, and which references are in a sample of `shards` exact_pairs_body.h    ranges of distances,
- * counters of pairs, cutting accesses into blocks
+ * table exact_chunk_body.h     what follows from a chunk of the trace alone exact_small_body.h    the stack
+ * of a small bound, and which references are in a sample of `shards` exact_pairs_body.h    ranges of
+ * distances, counters of pairs, cutting accesses into blocks
  *
  * AVX-512 has code of its own nearly everywhere: it keeps the counters that every reference changes in
  * registers, and moves the lanes of a mask together in one instruction. AVX2 has it where loops choose among
@@ -77,7 +77,7 @@ ALWAYS_INLINE void store_words(uint64_t *to, __m256i low, __m256i high)
 
 #include "engine/exact/exact_window_body.h"
 
-#include "engine/exact/exact_part_body.h"
+#include "engine/exact/exact_chunk_body.h"
 
 #include "engine/exact/exact_small_body.h"
 
@@ -135,12 +135,12 @@ const fm_exact_kernels KERNEL_TABLE = {
     .copy_tags = kernel_copy_tags,
     .all_bits = kernel_all_bits,
     .list_late = kernel_list_late,
-    .part_link = kernel_part_link,
-    .part_sort = kernel_part_sort,
-    .part_close = kernel_part_close,
-    .part_apart = kernel_part_apart,
-    .part_pairs = kernel_part_pairs,
-    .part_first = kernel_part_first,
+    .chunk_link = kernel_chunk_link,
+    .chunk_sort = kernel_chunk_sort,
+    .chunk_close = kernel_chunk_close,
+    .chunk_apart = kernel_chunk_apart,
+    .chunk_pairs = kernel_chunk_pairs,
+    .chunk_first = kernel_chunk_first,
     .lookup_first = kernel_lookup_first,
     .lookup_first_tagged = kernel_lookup_first_tagged,
 };

@@ -216,14 +216,14 @@ ALWAYS_INLINE void fetch_line(const char *lines, uint64_t word, const bool tagge
     __builtin_prefetch(lines + ((position >> 3) & ~UINT64_C(63)), 1, 3);
 }
 
-/* From where every block of the chunk was to the lists of near, far and fresh ones. live: blocks that are
- * more recent than the closed regions at the chunk's start. now: the tags of the references. */
+/* From where every block looked up was to the lists of near, far and fresh ones. live: blocks that are
+ * more recent than the closed regions at the lookups' start. now: the tags of the references. */
 ALWAYS_INLINE void split(const fm_recency_window *window, const uint64_t *restrict old,
-                         const uint32_t *restrict now, uint32_t live, fm_chunk *restrict chunk,
+                         const uint32_t *restrict now, uint32_t live, fm_lookups *restrict lookups,
                          const bool tagged)
 {
     const uint64_t base = fm_recency_window_open_base(window);
-    const size_t count = chunk->count;
+    const size_t count = lookups->count;
     size_t near = 0, far = 0, fresh = 0, i = 0;
 #if defined(__AVX512F__)
     const __m512i bases = _mm512_set1_epi64((long long)base);
@@ -247,28 +247,28 @@ ALWAYS_INLINE void split(const fm_recency_window *window, const uint64_t *restri
                              _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)ones_before[is_near ^ 0xFF])));
         __m256i indices = _mm512_cvtepi64_epi32(index);
         __m512i relative = _mm512_sub_epi64(position, bases);
-        _mm256_storeu_si256((__m256i *)(chunk->near_position + near),
+        _mm256_storeu_si256((__m256i *)(lookups->near_position + near),
                             _mm512_cvtepi64_epi32(_mm512_maskz_compress_epi64((__mmask8)is_near, relative)));
-        _mm256_storeu_si256((__m256i *)(chunk->near_distance + near),
+        _mm256_storeu_si256((__m256i *)(lookups->near_distance + near),
                             _mm256_maskz_compress_epi32((__mmask8)is_near, lives));
-        _mm256_storeu_si256((__m256i *)(chunk->near_index + near),
+        _mm256_storeu_si256((__m256i *)(lookups->near_index + near),
                             _mm256_maskz_compress_epi32((__mmask8)is_near, indices));
-        _mm512_storeu_si512(chunk->far_position + far,
+        _mm512_storeu_si512(lookups->far_position + far,
                             _mm512_maskz_compress_epi64((__mmask8)is_far, position));
-        _mm256_storeu_si256((__m256i *)(chunk->far_distance + far),
+        _mm256_storeu_si256((__m256i *)(lookups->far_distance + far),
                             _mm256_maskz_compress_epi32((__mmask8)is_far, lives));
-        _mm256_storeu_si256((__m256i *)(chunk->far_index + far),
+        _mm256_storeu_si256((__m256i *)(lookups->far_index + far),
                             _mm256_maskz_compress_epi32((__mmask8)is_far, indices));
         if (tagged) {
-            _mm512_storeu_si512(chunk->near_pair + near,
+            _mm512_storeu_si512(lookups->near_pair + near,
                                 _mm512_maskz_compress_epi64((__mmask8)is_near, pair));
-            _mm512_storeu_si512(chunk->far_pair + far, _mm512_maskz_compress_epi64((__mmask8)is_far, pair));
+            _mm512_storeu_si512(lookups->far_pair + far, _mm512_maskz_compress_epi64((__mmask8)is_far, pair));
         }
         if (is_fresh) {
-            _mm256_storeu_si256((__m256i *)(chunk->fresh_index + fresh),
+            _mm256_storeu_si256((__m256i *)(lookups->fresh_index + fresh),
                                 _mm256_maskz_compress_epi32((__mmask8)is_fresh, indices));
             if (tagged)
-                _mm512_storeu_si512(chunk->fresh_pair + fresh,
+                _mm512_storeu_si512(lookups->fresh_pair + fresh,
                                     _mm512_maskz_compress_epi64((__mmask8)is_fresh, pair));
         }
         unsigned nears = (unsigned)__builtin_popcount(is_near);
@@ -282,40 +282,40 @@ ALWAYS_INLINE void split(const fm_recency_window *window, const uint64_t *restri
     for (; i < count; i++) {
         uint64_t position = tagged ? old[i] & FM_POSITION_BITS : old[i];
         size_t is_near = position >= base, is_fresh = position == 0;
-        chunk->near_position[near] = (uint32_t)(position - base);
-        chunk->near_distance[near] = live;
-        chunk->near_index[near] = (uint32_t)i;
-        chunk->far_position[far] = position;
-        chunk->far_distance[far] = live;
-        chunk->far_index[far] = (uint32_t)i;
-        chunk->fresh_index[fresh] = (uint32_t)i;
+        lookups->near_position[near] = (uint32_t)(position - base);
+        lookups->near_distance[near] = live;
+        lookups->near_index[near] = (uint32_t)i;
+        lookups->far_position[far] = position;
+        lookups->far_distance[far] = live;
+        lookups->far_index[far] = (uint32_t)i;
+        lookups->fresh_index[fresh] = (uint32_t)i;
         if (tagged) {
             // cppcheck-suppress nullPointer
             uint64_t pair = fm_pair_word((uint32_t)(old[i] >> FM_TAG_SHIFT), now[i], 0);
-            chunk->near_pair[near] = pair;
-            chunk->far_pair[far] = pair;
-            chunk->fresh_pair[fresh] = pair;
+            lookups->near_pair[near] = pair;
+            lookups->far_pair[far] = pair;
+            lookups->fresh_pair[fresh] = pair;
         }
         near += is_near;
         far += 1 - is_near - is_fresh;
         fresh += is_fresh;
         live += 1 - (uint32_t)is_near;
     }
-    chunk->near_count = near;
-    chunk->far_count = far;
-    chunk->fresh_count = fresh;
+    lookups->near_count = near;
+    lookups->far_count = far;
+    lookups->fresh_count = fresh;
 }
 
 ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *window,
                                const uint64_t *restrict keys, const uint32_t *restrict now,
                                const uint32_t *restrict leave, fm_bucket *const *restrict homes,
-                               uint64_t clock, uint64_t *restrict times, fm_chunk *restrict chunk,
+                               uint64_t clock, uint64_t *restrict times, fm_lookups *restrict lookups,
                                const bool tagged, const bool timed)
 {
     const uint64_t first = window->position;
     const char *const lines = (const char *)window->words;
-    const size_t count = chunk->count;
-    uint64_t old[FM_CHUNK];
+    const size_t count = lookups->count;
+    uint64_t old[FM_LOOKUPS];
     for (size_t i = 0; i < count; i++) {
         fetch_spill(homes, i, count);
         uint64_t *slot = place(table, homes[i], keys[i]);
@@ -329,30 +329,30 @@ ALWAYS_INLINE void lookup_body(fm_block_table *table, const fm_recency_window *w
         times[i] = old[i] ? clock + i - *time : FM_COLD;
         *time = clock + i;
     }
-    split(window, old, now, window->open_live, chunk, tagged);
+    split(window, old, now, window->open_live, lookups, tagged);
 }
 
 static void kernel_lookup(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
-                          fm_bucket *const *homes, fm_chunk *chunk)
+                          fm_bucket *const *homes, fm_lookups *lookups)
 {
-    lookup_body(table, window, keys, NULL, NULL, homes, 0, NULL, chunk, false, false);
+    lookup_body(table, window, keys, NULL, NULL, homes, 0, NULL, lookups, false, false);
 }
 
 static void kernel_lookup_tagged(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                                  const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
-                                 fm_chunk *chunk)
+                                 fm_lookups *lookups)
 {
-    lookup_body(table, window, keys, now, leave, homes, 0, NULL, chunk, true, false);
+    lookup_body(table, window, keys, now, leave, homes, 0, NULL, lookups, true, false);
 }
 
 static void kernel_lookup_timed(fm_block_table *table, const fm_recency_window *window, const uint64_t *keys,
                                 const uint32_t *now, const uint32_t *leave, fm_bucket *const *homes,
-                                uint64_t clock, uint64_t *times, fm_chunk *chunk)
+                                uint64_t clock, uint64_t *times, fm_lookups *lookups)
 {
     if (now)
-        lookup_body(table, window, keys, now, leave, homes, clock, times, chunk, true, true);
+        lookup_body(table, window, keys, now, leave, homes, clock, times, lookups, true, true);
     else
-        lookup_body(table, window, keys, NULL, NULL, homes, clock, times, chunk, false, true);
+        lookup_body(table, window, keys, NULL, NULL, homes, clock, times, lookups, false, true);
 }
 
 /* The position of a key that is held. */

@@ -181,17 +181,17 @@ static void kernel_count_pairs(fm_pair_table *table, const uint64_t *restrict pa
     enum { AHEAD = 64, MANY = 1 << 15, MOST = 6 };
     fm_pair_bucket *homes[AHEAD];
     for (size_t i = 0; i < count; i += AHEAD) {
-        const size_t part = count - i < AHEAD ? count - i : AHEAD;
+        const size_t chunk = count - i < AHEAD ? count - i : AHEAD;
         const uint64_t *const words = pairs + i;
-        pair_homes(table, words, part, homes);
-        if (part == AHEAD && __builtin_popcount(same_as_first(words)) >= MOST) {
-            count_runs(table, words, homes, part);
+        pair_homes(table, words, chunk, homes);
+        if (chunk == AHEAD && __builtin_popcount(same_as_first(words)) >= MOST) {
+            count_runs(table, words, homes, chunk);
             continue;
         }
         if (table->bucket_count >= MANY)
-            for (size_t j = 0; j < part; j++) __builtin_prefetch(homes[j], 1, 3);
+            for (size_t j = 0; j < chunk; j++) __builtin_prefetch(homes[j], 1, 3);
 #pragma GCC unroll 4
-        for (size_t j = 0; j < part; j++) count_word(table, homes[j], &words[j], 1);
+        for (size_t j = 0; j < chunk; j++) count_word(table, homes[j], &words[j], 1);
     }
 }
 

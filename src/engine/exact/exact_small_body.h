@@ -66,10 +66,10 @@ static void small_split(const uint64_t *restrict blocks, size_t count, fm_small_
  */
 static void kernel_small_find(const uint64_t *restrict blocks, size_t count, fm_small_stack *restrict stack)
 {
-    const uint64_t *const positions = stack->part.position;
-    uint16_t rest[FM_PART_ROOM];
+    const uint64_t *const positions = stack->chunk.position;
+    uint16_t rest[FM_CACHE_CHUNK_ROOM];
     size_t rest_count = 0;
-    part_slots(blocks, count, stack->multiplier, FM_SMALL_SLOT_BITS, stack->slot);
+    chunk_slots(blocks, count, stack->multiplier, FM_SMALL_SLOT_BITS, stack->slot);
     for (size_t i = 0; i < count; i++) {
         const uint64_t block = blocks[i];
         const uint32_t slot = stack->slot[i];
@@ -91,7 +91,7 @@ static void kernel_small_find(const uint64_t *restrict blocks, size_t count, fm_
 static void kernel_small_places(size_t count, fm_small_stack *restrict stack)
 {
     const uint32_t next = stack->next;
-    for (size_t i = 0; i < count; i++) stack->part.position[i] = fm_small_position(next + (uint32_t)i);
+    for (size_t i = 0; i < count; i++) stack->chunk.position[i] = fm_small_position(next + (uint32_t)i);
 }
 
 static void kernel_small_ranks(fm_small_stack *stack)
@@ -131,9 +131,9 @@ static void kernel_small_restart(fm_small_stack *restrict stack)
     const uint64_t *const blocks = stack->packed + (live - kept);
     memset(stack->position, 0, sizeof stack->position);
     for (size_t done = 0; done < kept;) {
-        uint16_t slots[FM_PART];
-        const size_t now = kept - done < FM_PART ? kept - done : FM_PART;
-        part_slots(blocks + done, now, stack->multiplier, FM_SMALL_SLOT_BITS, slots);
+        uint16_t slots[FM_CACHE_CHUNK];
+        const size_t now = kept - done < FM_CACHE_CHUNK ? kept - done : FM_CACHE_CHUNK;
+        chunk_slots(blocks + done, now, stack->multiplier, FM_SMALL_SLOT_BITS, slots);
         for (size_t i = 0; i < now; i++) {
             uint32_t slot = slots[i];
             const uint32_t position = fm_small_position((uint32_t)(1 + done + i));

@@ -263,27 +263,27 @@ ALWAYS_INLINE void near_body(uint64_t *words, uint16_t *node, const uint32_t *po
 
 #endif
 
-static void kernel_near(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+static void kernel_near(fm_recency_window *window, fm_lookups *lookups, fm_bucket *const *soon)
 {
     near_body(window->words + window->open * FM_REGION_LINES * FM_LINE_WORDS,
-              window->lines + window->open * FM_REGION_LINES, chunk->near_position, chunk->near_distance,
-              chunk->near_count, soon);
+              window->lines + window->open * FM_REGION_LINES, lookups->near_position, lookups->near_distance,
+              lookups->near_count, soon);
 }
 
-ALWAYS_INLINE void far_body(fm_recency_window *window, fm_chunk *restrict chunk,
+ALWAYS_INLINE void far_body(fm_recency_window *window, fm_lookups *restrict lookups,
                             fm_bucket *const *restrict soon, const int levels)
 {
     uint64_t *const restrict words = window->words;
     uint16_t *const restrict lines = window->lines;
     uint32_t *const restrict nodes2 = window->nodes[2];
     uint32_t *const restrict nodes3 = window->nodes[3];
-    const size_t count = chunk->far_count;
+    const size_t count = lookups->far_count;
     uint32_t live = window->closed_live;
     top_counters top;
     top_load(&top, window);
     for (size_t i = 0; i < count; i++) {
         __builtin_prefetch(soon[i], 1, 3);
-        uint64_t position = chunk->far_position[i];
+        uint64_t position = lookups->far_position[i];
         uint32_t rank = line_clear(words, position);
         rank += lines_clear(lines, position >> FM_LINE_SHIFT);
         uint64_t child = position >> FM_REGION_SHIFT;
@@ -300,30 +300,30 @@ ALWAYS_INLINE void far_body(fm_recency_window *window, fm_chunk *restrict chunk,
             child >>= FM_NODE_SHIFT;
         }
         rank += top_clear(&top, (uint32_t)child);
-        chunk->far_distance[i] += live - rank;
+        lookups->far_distance[i] += live - rank;
         live--;
     }
     top_store(&top, window);
     window->closed_live = live;
 }
 
-static void kernel_far(fm_recency_window *window, fm_chunk *chunk, fm_bucket *const *soon)
+static void kernel_far(fm_recency_window *window, fm_lookups *lookups, fm_bucket *const *soon)
 {
     switch (window->levels) {
     case 1:
-        far_body(window, chunk, soon, 1);
+        far_body(window, lookups, soon, 1);
         break;
     case 2:
-        far_body(window, chunk, soon, 2);
+        far_body(window, lookups, soon, 2);
         break;
     case 3:
-        far_body(window, chunk, soon, 3);
+        far_body(window, lookups, soon, 3);
         break;
     case 4:
-        far_body(window, chunk, soon, 4);
+        far_body(window, lookups, soon, 4);
         break;
     default:
-        far_body(window, chunk, soon, window->levels);
+        far_body(window, lookups, soon, window->levels);
         break;
     }
 }

@@ -6,17 +6,17 @@
  * enough of them, threads are started. Distances in order (feed) are found by one thread, too: from the first
  * such call on, everything is.
  *
- * What is counted becomes part of a tally with catch_up. A failure (memory) ends the analysis: it is reported
- * by the next call, and by all after it.
+ * What is counted becomes cache chunk of a tally with catch_up. A failure (memory) ends the analysis: it is
+ * reported by the next call, and by all after it.
  *
  * With tags, only references that threads fetch are counted by all of them; those that are handed in, by one.
  * What is handed in then is digested by other threads first (analyzer_prepare.c), which takes one to count.
  *
- * References that are handed in are copied into pieces. Where there are many at once, or where threads can
- * fetch them (draw), pieces are drawn instead (parallel_draw.c).
+ * References that are handed in are copied into chunks. Where there are many at once, or where threads can
+ * fetch them (draw), chunks are drawn instead (parallel_draw.c).
  *
- * Space: that of `exact`, and for each thread a few MB: six pieces of 13 bytes a reference; or where they are
- * drawn, what an engine of its own takes for the blocks of a piece, and the events of two, up to a quarter of
+ * Space: that of `exact`, and for each thread a few MB: six chunks of 13 bytes a reference; or where they are
+ * drawn, what an engine of its own takes for the blocks of a chunk, and the events of two, up to a quarter of
  * the memory that is free. Under a limit of memory: docs/PARALLEL.md.
  */
 #include "engine/parallel/parallel.h"
@@ -30,8 +30,8 @@
 
 enum {
     PHASES = 3,          /* two under way, one being filled */
-    PIECES_A_THREAD = 2, /* in a phase */
-    WORTH_DRAWING = 2,   /* pieces for each thread */
+    CHUNKS_A_THREAD = 2, /* in a phase */
+    WORTH_DRAWING = 2,   /* chunks for each thread */
     DIVIDE_FROM = 4,     /* threads from which on table and window are divided, whatever comes */
 };
 
@@ -65,10 +65,10 @@ static void release_workers(fm_parallel *self)
     self->range_of_bytes = 0;
 }
 
-static void release_pieces(fm_parallel *self)
+static void release_chunks(fm_parallel *self)
 {
-    for (size_t i = 0; self->pieces && i < self->piece_count; i++) fm_piece_release(self, &self->pieces[i]);
-    while (self->spare_count > 0) fm_piece_release(self, &self->spare[--self->spare_count]);
+    for (size_t i = 0; self->chunks && i < self->chunk_count; i++) fm_chunk_release(self, &self->chunks[i]);
+    while (self->spare_count > 0) fm_chunk_release(self, &self->spare[--self->spare_count]);
 }
 
 static void parallel_destroy(fm_engine *engine)
@@ -76,20 +76,20 @@ static void parallel_destroy(fm_engine *engine)
     fm_parallel *self = (fm_parallel *)engine;
     if (!self) return;
     release_workers(self);
-    release_pieces(self);
+    release_chunks(self);
     pthread_mutex_destroy(&self->shared_lock);
     fm_tally_clear(&self->counted);
     fm_tally_clear(&self->counted_times);
     fm_pair_table_clear(&self->poured);
     free(self->names);
     fm_engine_exact.destroy((fm_engine *)self->alone);
-    free(self->pieces);
+    free(self->chunks);
     free(self->spare);
     free(self);
 }
 
 /* Threads that there is room for, at half of the limit of memory, or of what is free. What each of them
- * takes, whatever the trace: pieces, a decoder, an engine for the least blocks of a piece. */
+ * takes, whatever the trace: chunks, a decoder, an engine for the least blocks of a chunk. */
 static unsigned threads_within(const fm_engine_options *options)
 {
     const uint64_t free_bytes = fm_free_memory(), limit = options->max_memory;
@@ -119,19 +119,19 @@ static fm_status parallel_create(fm_engine **engine, const fm_engine_options *op
     pthread_mutex_init(&self->shared_lock, NULL);
     self->options = *options;
     self->threads = threads_within(options);
-    self->piece_size = fm_parallel_piece;
-    self->pieces_a_phase = PIECES_A_THREAD * self->threads;
-    self->pieces_a_phase_drawn = self->threads > 1 ? self->threads / 2 : 1;
-    self->piece_count = PHASES * self->pieces_a_phase;
+    self->chunk_size = fm_parallel_chunk;
+    self->chunks_a_phase = CHUNKS_A_THREAD * self->threads;
+    self->chunks_a_phase_drawn = self->threads > 1 ? self->threads / 2 : 1;
+    self->chunk_count = PHASES * self->chunks_a_phase;
     self->drawn_size = fm_parallel_drawn_least;
     self->clock = options->first_time;
     fm_status status = fm_engine_exact.create((fm_engine **)&self->alone, options, error);
     if (status == FM_OK) {
         self->kernels = self->alone->kernels;
-        self->pieces = fm_calloc(self->piece_count, sizeof *self->pieces);
-        self->spare = fm_calloc(self->piece_count, sizeof *self->spare);
-        if (!self->pieces || !self->spare)
-            status = fm_fail_memory(error, self->piece_count * sizeof *self->pieces, "the engine");
+        self->chunks = fm_calloc(self->chunk_count, sizeof *self->chunks);
+        self->spare = fm_calloc(self->chunk_count, sizeof *self->spare);
+        if (!self->chunks || !self->spare)
+            status = fm_fail_memory(error, self->chunk_count * sizeof *self->chunks, "the engine");
     }
     if (status != FM_OK) {
         parallel_destroy((fm_engine *)self);
@@ -156,8 +156,8 @@ static fm_status start_partition(fm_parallel *self, fm_partition *partition, fm_
 
 /*
  * Two or three threads divide where they draw: then either few references are events, or hardly any are not,
- * and what one thread at a time can look up would be the limit of all. Of parts that are handed in, many are,
- * and sorting all of them takes longer than it saves.
+ * and what one thread at a time can look up would be the limit of all. Of cache chunks that are handed in,
+ * many are, and sorting all of them takes longer than it saves.
  */
 static void parallel_divide(fm_parallel *self, bool drawing)
 {
@@ -215,10 +215,10 @@ void fm_parallel_fail(fm_parallel *self, fm_status status, const fm_error *error
 
 /* ---- the crew's work, seen from outside ---- */
 
-static bool has_free_piece(void *context)
+static bool has_free_chunk(void *context)
 {
     const fm_parallel *self = context;
-    return self->status != FM_OK || self->filled - self->retired < self->piece_count;
+    return self->status != FM_OK || self->filled - self->retired < self->chunk_count;
 }
 
 static bool is_quiet(void *context)
@@ -233,7 +233,7 @@ static fm_status parallel_report(const fm_parallel *self, fm_error *error)
     return self->status;
 }
 
-/* The piece that is being filled goes to the crew. */
+/* The chunk that is being filled goes to the crew. */
 static void hand_in(fm_parallel *self)
 {
     fm_crew_lock(self->crew);
@@ -242,19 +242,19 @@ static void hand_in(fm_parallel *self)
     fm_crew_unlock(self->crew);
 }
 
-static fm_piece *piece_filling(const fm_parallel *self)
+static fm_thread_chunk *chunk_filling(const fm_parallel *self)
 {
-    return &self->pieces[self->filled % self->piece_count];
+    return &self->chunks[self->filled % self->chunk_count];
 }
 
-/* As many of the blocks from number *done on as the piece has room for. */
-static void fill_piece(const fm_parallel *self, fm_piece *piece, const uint64_t *blocks, size_t count,
+/* As many of the blocks from number *done on as the chunk has room for. */
+static void fill_chunk(const fm_parallel *self, fm_thread_chunk *chunk, const uint64_t *blocks, size_t count,
                        size_t *done)
 {
-    const size_t room = self->piece_size - piece->count, left = count - *done;
+    const size_t room = self->chunk_size - chunk->count, left = count - *done;
     const size_t taken = left < room ? left : room;
-    memcpy(piece->blocks + piece->count, blocks + *done, taken * sizeof *blocks);
-    piece->count += taken;
+    memcpy(chunk->blocks + chunk->count, blocks + *done, taken * sizeof *blocks);
+    chunk->count += taken;
     *done += taken;
 }
 
@@ -262,13 +262,13 @@ static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_
                                 fm_error *error)
 {
     while (*done < count) {
-        fm_crew_help(self->crew, has_free_piece);
+        fm_crew_help(self->crew, has_free_chunk);
         if (fm_parallel_failed(self)) return parallel_report(self, error);
-        fm_piece *piece = piece_filling(self);
-        fm_status status = fm_piece_reserve(self, piece, self->piece_size, error);
+        fm_thread_chunk *chunk = chunk_filling(self);
+        fm_status status = fm_chunk_reserve(self, chunk, self->chunk_size, error);
         if (status != FM_OK) return status;
-        fill_piece(self, piece, blocks, count, done);
-        if (piece->count == self->piece_size) hand_in(self);
+        fill_chunk(self, chunk, blocks, count, done);
+        if (chunk->count == self->chunk_size) hand_in(self);
     }
     return FM_OK;
 }
@@ -276,9 +276,9 @@ static fm_status count_together(fm_parallel *self, const uint64_t *blocks, size_
 /* What is being filled goes to the crew, too, though it is not full. */
 static fm_status hand_in_rest(fm_parallel *self, fm_error *error)
 {
-    fm_crew_help(self->crew, has_free_piece);
+    fm_crew_help(self->crew, has_free_chunk);
     if (fm_parallel_failed(self)) return parallel_report(self, error);
-    if (piece_filling(self)->count > 0) hand_in(self);
+    if (chunk_filling(self)->count > 0) hand_in(self);
     return FM_OK;
 }
 
@@ -323,13 +323,13 @@ static fm_status parallel_quiet(fm_parallel *self, fm_error *error)
 static fm_status count_gathered(fm_parallel *self, fm_tally *tally, fm_error *error)
 {
     fm_status status = FM_OK;
-    for (uint64_t i = 0; i < self->piece_count && status == FM_OK; i++) {
-        const fm_piece *piece = &self->pieces[i];
-        if (piece->count > 0)
+    for (uint64_t i = 0; i < self->chunk_count && status == FM_OK; i++) {
+        const fm_thread_chunk *chunk = &self->chunks[i];
+        if (chunk->count > 0)
             status =
-                fm_exact_count_blocks((fm_engine *)self->alone, piece->blocks, piece->count, tally, error);
+                fm_exact_count_blocks((fm_engine *)self->alone, chunk->blocks, chunk->count, tally, error);
     }
-    release_pieces(self);
+    release_chunks(self);
     self->filled = 0;
     self->mode = FM_ALONE;
     return status;
@@ -380,7 +380,7 @@ static fm_status go_alone(fm_parallel *self, fm_error *error)
     if (status == FM_OK) status = hand_over(self, error);
     if (status != FM_OK) return status;
     release_workers(self);
-    release_pieces(self);
+    release_chunks(self);
     self->mode = FM_ALONE;
     return FM_OK;
 }
@@ -404,15 +404,15 @@ static fm_status parallel_gather(fm_parallel *self, const uint64_t *blocks, size
                                  size_t *done, fm_error *error)
 {
     while (*done < count && self->mode == FM_GATHERING) {
-        if (self->filled == self->piece_count || self->gathered >= fm_parallel_least)
+        if (self->filled == self->chunk_count || self->gathered >= fm_parallel_least)
             return go_together(self, false, tally, error);
-        fm_piece *piece = piece_filling(self);
-        if (fm_piece_reserve(self, piece, self->piece_size, NULL) != FM_OK)
+        fm_thread_chunk *chunk = chunk_filling(self);
+        if (fm_chunk_reserve(self, chunk, self->chunk_size, NULL) != FM_OK)
             return count_gathered(self, tally, error);
         const size_t before = *done;
-        fill_piece(self, piece, blocks, count, done);
+        fill_chunk(self, chunk, blocks, count, done);
         self->gathered += *done - before;
-        if (piece->count == self->piece_size) self->filled++;
+        if (chunk->count == self->chunk_size) self->filled++;
     }
     return FM_OK;
 }
@@ -530,7 +530,7 @@ static fm_status parallel_draw(fm_engine *engine, const fm_block_supply *supply,
     if (self->mode == FM_ALONE) return ordered ? FM_OK : draw_alone(self, supply, results, error);
     status = hand_in_rest(self, error);
     if (status == FM_OK && self->ordered)
-        status = parallel_quiet(self, error); /* pieces may have to go another way */
+        status = parallel_quiet(self, error); /* chunks may have to go another way */
     if (status == FM_OK && self->options.tags) status = start_tags(self, results->pairs, error);
     return status == FM_OK ? fm_parallel_draw(self, supply, results, error) : status;
 }
@@ -563,12 +563,12 @@ static bool parallel_can_take(const fm_engine *engine, size_t count, const fm_ta
 }
 
 /* By an engine for that alone. */
-static fm_status parallel_digest(fm_engine *engine, const fm_references *part, size_t number,
+static fm_status parallel_digest(fm_engine *engine, const fm_references *cache_chunk, size_t number,
                                  const fm_engine_results *results, fm_residue *residue, bool *done,
                                  fm_error *error)
 {
     fm_parallel *self = (fm_parallel *)engine;
-    return fm_exact_digest((fm_engine *)self->alone, part, number, results, residue, done, error);
+    return fm_exact_digest((fm_engine *)self->alone, cache_chunk, number, results, residue, done, error);
 }
 
 static fm_status parallel_count_residue(fm_engine *engine, const fm_residue *residue,
@@ -616,10 +616,10 @@ static bool parallel_cold_known(const fm_engine *engine)
 /* Threads may be at work: what they change is read as it happens to be. */
 uint64_t fm_parallel_memory_beside_tables(const fm_parallel *self)
 {
-    uint64_t bytes = sizeof *self + 2 * self->piece_count * sizeof *self->pieces;
+    uint64_t bytes = sizeof *self + 2 * self->chunk_count * sizeof *self->chunks;
     if (self->alone) bytes += fm_exact_memory(self->alone);
     if (self->counted.counts) bytes += fm_tally_memory(&self->counted);
-    bytes += __atomic_load_n(&self->piece_bytes, __ATOMIC_RELAXED) +
+    bytes += __atomic_load_n(&self->chunk_bytes, __ATOMIC_RELAXED) +
              __atomic_load_n(&self->poured_bytes, __ATOMIC_RELAXED);
     if (self->mode != FM_TOGETHER) return bytes;
     for (unsigned w = 0; w < self->threads; w++)

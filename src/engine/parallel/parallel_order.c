@@ -2,13 +2,13 @@
 /*
  * parallel_order.c - single distances in the order of the trace, and time distances, by several threads.
  *
- * All references are drawn. A piece as a whole goes through an engine that is fed, in order: what it finds
- * stands in the piece's array at once, and its first touches are events as ever. Where most references would
- * be such, all of them are events, without a look at the piece alone. A phase takes the distances of its
- * events to their places in the arrays of their pieces; then the thread that feeds gives these to the sink,
+ * All references are drawn. A chunk as a whole goes through an engine that is fed, in order: what it finds
+ * stands in the chunk's array at once, and its first touches are events as ever. Where most references would
+ * be such, all of them are events, without a look at the chunk alone. A phase takes the distances of its
+ * events to their places in the arrays of their chunks; then the thread that feeds gives these to the sink,
  * one after the other, and helps while there is none.
  *
- * Space: 4 bytes for each reference of the pieces under way, 12 where the sink wants blocks, too; so pieces
+ * Space: 4 bytes for each reference of the chunks under way, 12 where the sink wants blocks, too; so chunks
  * are not as large as they are without order, and have more events. An event takes 8 bytes more than without,
  * and with times 16.
  */
@@ -21,9 +21,9 @@
 #include <string.h>
 
 enum {
-    RUN = 2 * FM_PART, /* references that are fed at a time */
-    MOST = 1 << 24,    /* of a piece */
-    SHARES = 8,        /* of the memory that is free: for arrays of all pieces under way */
+    RUN = 2 * FM_CACHE_CHUNK, /* references that are fed at a time */
+    MOST = 1 << 24,           /* of a chunk */
+    SHARES = 8,               /* of the memory that is free: for arrays of all chunks under way */
 };
 
 /* Where a run's distances go that nobody wants one by one, and its times. */
@@ -43,7 +43,7 @@ uint64_t fm_parallel_order_room(const fm_parallel *self)
 {
     if (!self->delivering) return UINT64_MAX;
     const uint64_t bytes = sizeof(uint32_t) + (self->with_blocks ? sizeof(uint64_t) : 0);
-    const uint64_t room = fm_free_memory() / SHARES / bytes / self->pieces_a_phase;
+    const uint64_t room = fm_free_memory() / SHARES / bytes / self->chunks_a_phase;
     if (room < fm_parallel_drawn_least) return fm_parallel_drawn_least;
     return room < MOST ? room : MOST;
 }
@@ -61,14 +61,14 @@ void fm_parallel_end_order(fm_parallel_worker *worker)
     worker->run = NULL;
 }
 
-/* ---- a piece ---- */
+/* ---- a chunk ---- */
 
-void fm_piece_order_release(fm_parallel *self, fm_piece_order *order)
+void fm_chunk_order_release(fm_parallel *self, fm_chunk_order *order)
 {
     if (order->distances) fm_pages_free(order->distances, order->distance_bytes);
     if (order->blocks) fm_pages_free(order->blocks, order->block_bytes);
-    __atomic_fetch_sub(&self->piece_bytes, order->distance_bytes + order->block_bytes, __ATOMIC_RELAXED);
-    *order = (fm_piece_order){0};
+    __atomic_fetch_sub(&self->chunk_bytes, order->distance_bytes + order->block_bytes, __ATOMIC_RELAXED);
+    *order = (fm_chunk_order){0};
 }
 
 static fm_status pages_reserve(fm_parallel *self, void **pages, size_t *held, size_t bytes, fm_error *error)
@@ -77,21 +77,21 @@ static fm_status pages_reserve(fm_parallel *self, void **pages, size_t *held, si
     const size_t wanted = bytes < 2 * *held ? 2 * *held : bytes;
     void *grown = *pages ? fm_pages_resize(*pages, *held, wanted) : fm_pages_allocate(wanted);
     if (!grown) return fm_fail_memory(error, wanted, "distances in order");
-    __atomic_fetch_add(&self->piece_bytes, wanted - *held, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&self->chunk_bytes, wanted - *held, __ATOMIC_RELAXED);
     *pages = grown;
     *held = wanted;
     return FM_OK;
 }
 
-/* Room for references that have just been fetched, and their blocks. *number: of the first one in the piece.
+/* Room for references that have just been fetched, and their blocks. *number: of the first one in the chunk.
  */
-static fm_status make_places(fm_parallel *self, fm_piece *piece, const fm_references *references,
+static fm_status make_places(fm_parallel *self, fm_thread_chunk *chunk, const fm_references *references,
                              size_t *number, fm_error *error)
 {
-    *number = (size_t)(piece->fetched - references->count);
+    *number = (size_t)(chunk->fetched - references->count);
     if (!self->delivering) return FM_OK;
-    const size_t wanted = piece->wanted > piece->fetched ? piece->wanted : piece->fetched;
-    fm_piece_order *order = &piece->order;
+    const size_t wanted = chunk->wanted > chunk->fetched ? chunk->wanted : chunk->fetched;
+    fm_chunk_order *order = &chunk->order;
     fm_status status = pages_reserve(self, (void **)&order->distances, &order->distance_bytes,
                                      wanted * sizeof *order->distances, error);
     if (status != FM_OK || !self->with_blocks) return status;
@@ -117,13 +117,13 @@ static void distances_narrow(const uint64_t *restrict distances, size_t count, u
     for (size_t i = 0; i < count; i++) narrowed[i] = (uint32_t)distances[i];
 }
 
-fm_status fm_piece_order_feed(fm_parallel *self, fm_piece *piece, const fm_references *references,
+fm_status fm_chunk_order_feed(fm_parallel *self, fm_thread_chunk *chunk, const fm_references *references,
                               fm_parallel_worker *worker, fm_error *error)
 {
     fm_engine *const whole = (fm_engine *)worker->whole;
     const bool timed = self->options.time_distances;
     size_t number;
-    fm_status status = make_places(self, piece, references, &number, error);
+    fm_status status = make_places(self, chunk, references, &number, error);
     for (size_t first = 0; first < references->count && status == FM_OK; first += RUN) {
         const size_t left = references->count - first;
         const fm_references run = {.count = left < RUN ? left : RUN, .blocks = references->blocks + first};
@@ -133,7 +133,7 @@ fm_status fm_piece_order_feed(fm_parallel *self, fm_piece *piece, const fm_refer
         size_t done;
         status = fm_engine_exact.feed(whole, &run, &results, &done, error);
         if (status == FM_OK && self->delivering)
-            distances_narrow(distances, run.count, piece->order.distances + number + first);
+            distances_narrow(distances, run.count, chunk->order.distances + number + first);
         if (status == FM_OK) status = order_tally(self, &worker->tally, distances, run.count, error);
         if (status == FM_OK && timed)
             status = order_tally(self, &worker->times, worker->run->times, run.count, error);
@@ -141,52 +141,54 @@ fm_status fm_piece_order_feed(fm_parallel *self, fm_piece *piece, const fm_refer
     return status;
 }
 
-fm_status fm_piece_order_put(fm_parallel *self, fm_piece *piece, const fm_references *references,
+fm_status fm_chunk_order_put(fm_parallel *self, fm_thread_chunk *chunk, const fm_references *references,
                              fm_parallel_worker *worker, fm_error *error)
 {
-    uint32_t *const numbers = worker->position; /* as many as a bundle has events */
+    uint32_t *const numbers = worker->position; /* as many as an event chunk has events */
     size_t number;
-    fm_status status = make_places(self, piece, references, &number, error);
-    for (size_t first = 0; first < references->count && status == FM_OK; first += FM_BUNDLE) {
-        const size_t left = references->count - first, count = left < FM_BUNDLE ? left : FM_BUNDLE;
+    fm_status status = make_places(self, chunk, references, &number, error);
+    for (size_t first = 0; first < references->count && status == FM_OK; first += FM_EVENT_CHUNK) {
+        const size_t left = references->count - first, count = left < FM_EVENT_CHUNK ? left : FM_EVENT_CHUNK;
         for (size_t i = 0; i < count; i++) numbers[i] = (uint32_t)(number + first + i);
-        const fm_references part = {
+        const fm_references cache_chunk = {
             .count = count, .blocks = references->blocks + first, .now = numbers, .leave = numbers};
-        fm_piece_put_all(self, piece, &part, worker);
+        fm_chunk_put_all(self, chunk, &cache_chunk, worker);
     }
     return status;
 }
 
 /* ---- a phase ---- */
 
-fm_status fm_parallel_count_times(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bundle,
-                                  fm_parallel_worker *worker, fm_error *error)
+fm_status fm_parallel_count_times(const fm_parallel *self, const fm_thread_chunk *chunk,
+                                  const fm_event_chunk *event_chunk, fm_parallel_worker *worker,
+                                  fm_error *error)
 {
-    const uint64_t *const positions = piece->blocks + bundle->first;
-    const uint64_t *const old_times = piece->old_times + bundle->first;
-    const uint32_t *const number = piece->now + bundle->first;
-    const uint8_t *const group = piece->group + bundle->first;
+    const uint64_t *const positions = chunk->blocks + event_chunk->first;
+    const uint64_t *const old_times = chunk->old_times + event_chunk->first;
+    const uint32_t *const number = chunk->now + event_chunk->first;
+    const uint8_t *const group = chunk->group + event_chunk->first;
     uint64_t *const times = worker->depth;
     uint32_t next[FM_PARTITIONS];
-    memcpy(next, bundle->begin, sizeof next);
-    for (size_t i = 0; i < bundle->count; i++) {
+    memcpy(next, event_chunk->begin, sizeof next);
+    for (size_t i = 0; i < event_chunk->count; i++) {
         const size_t at = next[group[i]]++;
-        times[i] = positions[at] ? piece->time + number[i] - old_times[at] : FM_COLD;
+        times[i] = positions[at] ? chunk->time + number[i] - old_times[at] : FM_COLD;
     }
-    return fm_exact_tally_each(self->kernels, &worker->times, times, bundle->count, error);
+    return fm_exact_tally_each(self->kernels, &worker->times, times, event_chunk->count, error);
 }
 
-void fm_parallel_settle_bundle(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bundle)
+void fm_parallel_settle_event_chunk(const fm_parallel *self, const fm_thread_chunk *chunk,
+                                    const fm_event_chunk *event_chunk)
 {
-    const uint64_t *const positions = piece->blocks + bundle->first;
-    const uint32_t *const known = piece->known + bundle->first;
-    const uint32_t *const number = piece->now + bundle->first;
-    const uint8_t *const range = piece->group + bundle->first;
+    const uint64_t *const positions = chunk->blocks + event_chunk->first;
+    const uint32_t *const known = chunk->known + event_chunk->first;
+    const uint32_t *const number = chunk->now + event_chunk->first;
+    const uint8_t *const range = chunk->group + event_chunk->first;
     const uint64_t bound = self->options.bound ? self->options.bound : FM_BEYOND;
-    uint32_t *const distances = piece->order.distances;
+    uint32_t *const distances = chunk->order.distances;
     uint32_t next[FM_RANGES + 1];
-    memcpy(next, bundle->begin, sizeof next); /* those of no range stand behind all others */
-    for (size_t i = 0; i < bundle->count; i++) {
+    memcpy(next, event_chunk->begin, sizeof next); /* those of no range stand behind all others */
+    for (size_t i = 0; i < event_chunk->count; i++) {
         const size_t at = next[range[i]]++;
         uint64_t distance = known[at] < bound ? known[at] : FM_BEYOND;
         if (range[i] == FM_RANGES) distance = positions[at] == 0 ? FM_COLD : FM_BEYOND;
@@ -216,13 +218,13 @@ static void distances_widen(const uint32_t *restrict distances, size_t count, ui
 _Static_assert((uint32_t)FM_BEYOND + 1 == (uint32_t)FM_COLD, "both have their lower bit alone");
 
 /* distances: room for RUN. */
-static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece, uint64_t *distances,
+static fm_status deliver_chunk(const fm_parallel *self, const fm_thread_chunk *chunk, uint64_t *distances,
                                const fm_engine_results *results, fm_error *error)
 {
-    const fm_piece_order *const order = &piece->order;
+    const fm_chunk_order *const order = &chunk->order;
     fm_status status = FM_OK;
-    for (size_t first = 0; first < piece->fetched && status == FM_OK; first += RUN) {
-        const size_t left = (size_t)piece->fetched - first, count = left < RUN ? left : RUN;
+    for (size_t first = 0; first < chunk->fetched && status == FM_OK; first += RUN) {
+        const size_t left = (size_t)chunk->fetched - first, count = left < RUN ? left : RUN;
         distances_widen(order->distances + first, count, distances);
         status = results->sink(results->sink_context, self->with_blocks ? order->blocks + first : NULL,
                                distances, count, error);
@@ -232,7 +234,7 @@ static fm_status deliver_piece(const fm_parallel *self, const fm_piece *piece, u
 
 fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *results, fm_error *error)
 {
-    fm_parallel_worker *const own = &self->workers[0]; /* works at no piece while one is delivered */
+    fm_parallel_worker *const own = &self->workers[0]; /* works at no chunk while one is delivered */
     fm_status started = fm_parallel_start_order(own, error);
     if (!own->run) return started;
     for (;;) {
@@ -243,8 +245,8 @@ fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *result
         if (failed != FM_OK) *error = self->error;
         fm_crew_unlock(self->crew);
         if (failed != FM_OK || !settled) return failed;
-        const fm_piece *piece = &self->pieces[self->retired % self->piece_count];
-        fm_status status = deliver_piece(self, piece, own->run->distances, results, error);
+        const fm_thread_chunk *chunk = &self->chunks[self->retired % self->chunk_count];
+        fm_status status = deliver_chunk(self, chunk, own->run->distances, results, error);
         if (status != FM_OK) return status;
         fm_crew_lock(self->crew);
         fm_parallel_retire(self, 1);

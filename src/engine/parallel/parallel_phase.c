@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parallel_phase.c - the steps of a phase: from the events of its pieces to their distances (parallel.h says
+ * parallel_phase.c - the steps of a phase: from the events of its chunks to their distances (parallel.h says
  * the idea). A step's tasks run at the same time; steps follow each other. Here: what the phase needs, and
  * new positions; parallel_table.c and parallel_ranges.c have the others.
  *
@@ -38,11 +38,11 @@ size_t fm_step_tasks_for_events(const fm_parallel_phase *phase, size_t most)
 
 /* ---- measure: what the phase will need ---- */
 
-uint64_t fm_step_events_of_piece(const fm_piece *piece, size_t group)
+uint64_t fm_step_events_of_chunk(const fm_thread_chunk *chunk, size_t group)
 {
     uint64_t events = 0;
-    for (size_t b = 0; b < piece->bundle_count; b++)
-        events += piece->bundles[b].begin[group + 1] - piece->bundles[b].begin[group];
+    for (size_t b = 0; b < chunk->event_chunk_count; b++)
+        events += chunk->event_chunks[b].begin[group + 1] - chunk->event_chunks[b].begin[group];
     return events;
 }
 
@@ -50,7 +50,7 @@ uint64_t fm_step_events_of(const fm_parallel *self, const fm_parallel_phase *pha
 {
     uint64_t events = 0;
     for (size_t i = 0; i < phase->count; i++)
-        events += fm_step_events_of_piece(fm_parallel_phase_piece(self, phase, i), group);
+        events += fm_step_events_of_chunk(fm_parallel_phase_chunk(self, phase, i), group);
     return events;
 }
 
@@ -83,12 +83,12 @@ static void phase_measure(fm_parallel *self, fm_parallel_phase *phase, size_t ta
     (void)task;
     (void)worker;
     for (size_t i = 0; i < phase->count; i++) {
-        fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        piece->base = phase->events;
-        piece->time = self->clock;
-        self->clock += piece->fetched;
-        phase->events += piece->events;
-        phase->lines += fm_shared_window_lines(piece->events);
+        fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        chunk->base = phase->events;
+        chunk->time = self->clock;
+        self->clock += chunk->fetched;
+        phase->events += chunk->events;
+        phase->lines += fm_shared_window_lines(chunk->events);
     }
     fm_error error;
     fm_status status = FM_OK;
@@ -191,8 +191,8 @@ static void phase_lay(fm_parallel *self, fm_parallel_phase *phase, size_t task, 
     }
     fm_shared_window_begin(&self->window);
     for (size_t i = 0; i < phase->count; i++) {
-        fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        piece->position = fm_shared_window_add(&self->window, piece->events);
+        fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        chunk->position = fm_shared_window_add(&self->window, chunk->events);
     }
     fm_shared_window_end(&self->window);
     phase->regions = self->window.used;
@@ -232,28 +232,28 @@ const unsigned fm_phase_step_count = sizeof fm_phase_steps / sizeof fm_phase_ste
  * Who does what next. Everything here runs under the crew's lock, but run.
  *
  * Up to two phases are under way: while the window of one is worked off, the table of the next is. Steps of
- * the older go first, then those of the younger, then pieces of the one after: what others wait for the most
- * comes first. Pieces that are handed in go before those that are drawn. Only where all that is left is dealt
- * out, a piece for each thread, these go first: who begins one late ends late, and phases can be worked off
+ * the older go first, then those of the younger, then chunks of the one after: what others wait for the most
+ * comes first. Chunks that are handed in go before those that are drawn. Only where all that is left is dealt
+ * out, a chunk for each thread, these go first: who begins one late ends late, and phases can be worked off
  * by those who end early.
  */
 
-enum { PIECE = 2 }; /* kinds of jobs: below it, a step of phases[kind] */
+enum { CHUNK = 2 }; /* kinds of jobs: below it, a step of phases[kind] */
 
 static fm_parallel_phase *phase_of(fm_parallel *self, uint64_t number)
 {
     return &self->phases[number % 2];
 }
 
-void fm_parallel_retire(fm_parallel *self, size_t pieces)
+void fm_parallel_retire(fm_parallel *self, size_t chunks)
 {
-    for (size_t i = 0; i < pieces; i++) {
-        fm_piece *piece = &self->pieces[self->retired++ % self->piece_count];
-        /* The arrays that were used last serve the next piece, whichever it is. */
-        if (piece->drawn && piece->room > 0 && self->spare_count < self->piece_count)
-            fm_piece_move_arrays(self, &self->spare[self->spare_count++], piece);
-        piece->done = piece->drawn = false;
-        piece->count = 0;
+    for (size_t i = 0; i < chunks; i++) {
+        fm_thread_chunk *chunk = &self->chunks[self->retired++ % self->chunk_count];
+        /* The arrays that were used last serve the next chunk, whichever it is. */
+        if (chunk->drawn && chunk->room > 0 && self->spare_count < self->chunk_count)
+            fm_chunk_move_arrays(self, &self->spare[self->spare_count++], chunk);
+        chunk->done = chunk->drawn = false;
+        chunk->count = 0;
     }
 }
 
@@ -291,12 +291,12 @@ static bool may_begin(fm_parallel *self)
     return !fm_phase_steps[before->step - 1].lets_next_begin || before->tasks_done == before->tasks;
 }
 
-static bool is_whole(const fm_piece *piece)
+static bool is_whole(const fm_thread_chunk *chunk)
 {
-    return piece->drawn && !piece->by_parts;
+    return chunk->drawn && !chunk->by_cache_chunks;
 }
 
-/* A phase begins when enough pieces of one kind in a row are done; when no more of them come, with those
+/* A phase begins when enough chunks of one kind in a row are done; when no more of them come, with those
  * there are. */
 static bool begin_phase(fm_parallel *self)
 {
@@ -304,13 +304,13 @@ static bool begin_phase(fm_parallel *self)
     const fm_parallel_phase *before = phase_of(self, self->begun + 1);
     fm_parallel_phase next = {.first =
                                   self->begun == self->ended ? self->settled : before->first + before->count};
-    const bool whole = is_whole(fm_parallel_phase_piece(self, &next, 0));
-    const size_t enough = whole ? self->pieces_a_phase_drawn : self->pieces_a_phase;
+    const bool whole = is_whole(fm_parallel_phase_chunk(self, &next, 0));
+    const size_t enough = whole ? self->chunks_a_phase_drawn : self->chunks_a_phase;
     bool more = true;
-    while (next.count < self->pieces_a_phase && next.first + next.count < self->filled) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, &next, next.count);
-        more = is_whole(piece) == whole;
-        if (!more || !piece->done) break;
+    while (next.count < self->chunks_a_phase && next.first + next.count < self->filled) {
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, &next, next.count);
+        more = is_whole(chunk) == whole;
+        if (!more || !chunk->done) break;
         next.count++;
     }
     const bool flushing = self->flushing || (self->delivering && self->dry && self->drawing == 0);
@@ -321,9 +321,9 @@ static bool begin_phase(fm_parallel *self)
 }
 
 /* The one that was counted last. */
-static bool claim_piece(const fm_parallel *self, fm_crew_job *job)
+static bool claim_chunk(const fm_parallel *self, fm_crew_job *job)
 {
-    *job = (fm_crew_job){.kind = PIECE, .task = (size_t)((self->claimed - 1) % self->piece_count)};
+    *job = (fm_crew_job){.kind = CHUNK, .task = (size_t)((self->claimed - 1) % self->chunk_count)};
     return true;
 }
 
@@ -332,7 +332,7 @@ static bool plan_claim(void *context, fm_crew_job *job)
     fm_parallel *self = context;
     while (begin_phase(self)) plan_advance(self);
     if (self->shared_out && self->claimed == self->filled && fm_parallel_claim_drawn(self))
-        return claim_piece(self, job);
+        return claim_chunk(self, job);
     for (uint64_t number = self->ended; number < self->begun; number++) {
         fm_parallel_phase *phase = phase_of(self, number);
         if (phase->tasks_begun == phase->tasks) continue;
@@ -344,18 +344,18 @@ static bool plan_claim(void *context, fm_crew_job *job)
         self->claimed++;
     else if (!fm_parallel_claim_drawn(self)) /* in order, a phase may begin now that nothing more comes */
         return self->delivering && self->dry && !dry ? plan_claim(self, job) : false;
-    return claim_piece(self, job);
+    return claim_chunk(self, job);
 }
 
 static void plan_run(void *context, fm_crew_job job, unsigned worker)
 {
     fm_parallel *self = context;
-    if (job.kind == PIECE) {
-        fm_piece *piece = &self->pieces[job.task];
-        if (piece->drawn)
-            fm_piece_draw(self, piece, worker);
+    if (job.kind == CHUNK) {
+        fm_thread_chunk *chunk = &self->chunks[job.task];
+        if (chunk->drawn)
+            fm_chunk_draw(self, chunk, worker);
         else
-            fm_piece_analyze(self, piece, &self->workers[worker]);
+            fm_chunk_analyze(self, chunk, &self->workers[worker]);
         return;
     }
     fm_parallel_phase *phase = &self->phases[job.kind];
@@ -365,10 +365,10 @@ static void plan_run(void *context, fm_crew_job job, unsigned worker)
 static void plan_complete(void *context, fm_crew_job job)
 {
     fm_parallel *self = context;
-    if (job.kind == PIECE) {
-        fm_piece *piece = &self->pieces[job.task];
-        piece->done = true;
-        if (piece->drawn) fm_parallel_judge_drawn(self, piece);
+    if (job.kind == CHUNK) {
+        fm_thread_chunk *chunk = &self->chunks[job.task];
+        chunk->done = true;
+        if (chunk->drawn) fm_parallel_judge_drawn(self, chunk);
         return;
     }
     self->phases[job.kind].tasks_done++;

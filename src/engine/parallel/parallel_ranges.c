@@ -55,35 +55,36 @@ void fm_step_cut(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_pa
 
 /* ---- split: events by ranges ---- */
 
-static size_t bundles_of(const fm_parallel *self, const fm_parallel_phase *phase)
+static size_t event_chunks_of(const fm_parallel *self, const fm_parallel_phase *phase)
 {
-    size_t bundles = 0;
+    size_t event_chunks = 0;
     for (size_t i = 0; i < phase->count; i++)
-        bundles += fm_parallel_phase_piece(self, phase, i)->bundle_count;
-    return bundles;
+        event_chunks += fm_parallel_phase_chunk(self, phase, i)->event_chunk_count;
+    return event_chunks;
 }
 
 size_t fm_step_split_tasks(const fm_parallel *self, const fm_parallel_phase *phase)
 {
     if (fm_parallel_failed(self) || self->partitions == 1) return 0;
-    const size_t bundles = bundles_of(self, phase), tasks = fm_step_tasks_for_events(phase, self->partitions);
-    return tasks < bundles ? tasks : bundles;
+    const size_t event_chunks = event_chunks_of(self, phase),
+                 tasks = fm_step_tasks_for_events(phase, self->partitions);
+    return tasks < event_chunks ? tasks : event_chunks;
 }
 
 _Static_assert(FM_PARTITIONS == FM_RANGES, "arrays are used for both");
 
-/* A bundle's events go back into order, with their ranges. Returns how many have none; with tags, these have
- * pairs. */
+/* An event chunk's events go back into order, with their ranges. Returns how many have none; with tags, these
+ * have pairs. */
 static inline __attribute__((always_inline)) size_t
-order_bundle(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bundle, uint32_t *counts,
-             fm_ordered_events *ordered, const bool tagged)
+order_event_chunk(const fm_parallel *self, const fm_thread_chunk *chunk, const fm_event_chunk *event_chunk,
+                  uint32_t *counts, fm_ordered_events *ordered, const bool tagged)
 {
-    const uint64_t *const positions = piece->blocks + bundle->first;
-    const uint8_t *const group = piece->group + bundle->first;
+    const uint64_t *const positions = chunk->blocks + event_chunk->first;
+    const uint8_t *const group = chunk->group + event_chunk->first;
     uint32_t next[FM_PARTITIONS];
     size_t unheld = 0;
-    memcpy(next, bundle->begin, sizeof next);
-    for (size_t i = 0; i < bundle->count; i++) {
+    memcpy(next, event_chunk->begin, sizeof next);
+    for (size_t i = 0; i < event_chunk->count; i++) {
         const uint64_t old = positions[next[group[i]]++], place = old & FM_POSITION_BITS;
         /* Which are held is hard to predict: no jump. Region 0 is in range 0. */
         const uint8_t range = (uint8_t)(self->range_of[place >> FM_REGION_SHIFT] | (place == 0) * COLD);
@@ -97,62 +98,66 @@ order_bundle(const fm_parallel *self, const fm_piece *piece, const fm_bundle *bu
     return unheld;
 }
 
-static fm_status split_bundle(fm_parallel *self, const fm_piece *piece, fm_bundle *bundle, uint32_t number,
-                              fm_parallel_worker *worker, fm_error *error)
+static fm_status split_event_chunk(fm_parallel *self, const fm_thread_chunk *chunk,
+                                   fm_event_chunk *event_chunk, uint32_t number, fm_parallel_worker *worker,
+                                   fm_error *error)
 {
-    uint64_t *const positions = piece->blocks + bundle->first;
-    uint32_t *const known = piece->known + bundle->first;
+    uint64_t *const positions = chunk->blocks + event_chunk->first;
+    uint32_t *const known = chunk->known + event_chunk->first;
     fm_ordered_events *const ordered = &worker->ordered;
     uint32_t next[FM_RANGES + 1], counts[FM_RANGES + 1] = {0}, begin = 0;
-    fm_status status = piece->old_times ? fm_parallel_count_times(self, piece, bundle, worker, error) : FM_OK;
+    fm_status status =
+        chunk->old_times ? fm_parallel_count_times(self, chunk, event_chunk, worker, error) : FM_OK;
     if (status == FM_OK && self->options.tags) {
-        memcpy(ordered->now, piece->now + bundle->first, bundle->count * sizeof *ordered->now);
-        const size_t unheld = order_bundle(self, piece, bundle, counts, ordered, true);
+        memcpy(ordered->now, chunk->now + event_chunk->first, event_chunk->count * sizeof *ordered->now);
+        const size_t unheld = order_event_chunk(self, chunk, event_chunk, counts, ordered, true);
         status = fm_parallel_count_pairs(self, worker, ordered->pair, unheld, error);
     } else {
-        order_bundle(self, piece, bundle, counts, ordered, false);
+        order_event_chunk(self, chunk, event_chunk, counts, ordered, false);
     }
-    if (self->delivering) memcpy(piece->group + bundle->first, ordered->range, bundle->count);
+    if (self->delivering) memcpy(chunk->group + event_chunk->first, ordered->range, event_chunk->count);
     for (size_t r = 0; r < FM_RANGES; r++) {
-        bundle->begin[r] = begin;
+        event_chunk->begin[r] = begin;
         next[r] = begin;
         begin += counts[r];
     }
-    bundle->begin[FM_RANGES] = begin;
+    event_chunk->begin[FM_RANGES] = begin;
     next[COLD] = begin; /* they go last, and nobody looks at them again */
     if (self->options.tags)
-        self->kernels->split_ranges_tagged(ordered->position, ordered->range, bundle->count, number, next,
-                                           positions, known, ordered->now, piece->now + bundle->first);
+        self->kernels->split_ranges_tagged(ordered->position, ordered->range, event_chunk->count, number,
+                                           next, positions, known, ordered->now,
+                                           chunk->now + event_chunk->first);
     else
-        self->kernels->split_ranges(ordered->position, ordered->range, bundle->count, number, next, positions,
-                                    known);
+        self->kernels->split_ranges(ordered->position, ordered->range, event_chunk->count, number, next,
+                                    positions, known);
     return status;
 }
 
 /* Those who looked them up have them in their caches. */
-static void prefetch_bundle(const fm_piece *piece, const fm_bundle *bundle)
+static void prefetch_event_chunk(const fm_thread_chunk *chunk, const fm_event_chunk *event_chunk)
 {
-    for (size_t i = bundle->first; i < bundle->first + bundle->count; i += FM_KEYS_A_LINE)
-        __builtin_prefetch(piece->blocks + i, 1, 2);
+    for (size_t i = event_chunk->first; i < event_chunk->first + event_chunk->count; i += FM_KEYS_A_LINE)
+        __builtin_prefetch(chunk->blocks + i, 1, 2);
 }
 
-/* Bundles do not depend on each other: each task has as many of all pieces', in a row. */
+/* Event chunks do not depend on each other: each task has as many of all chunks', in a row. */
 void fm_step_split(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
-    const size_t bundles = bundles_of(self, phase);
-    size_t first = task * bundles / phase->tasks, end = (task + 1) * bundles / phase->tasks;
+    const size_t event_chunks = event_chunks_of(self, phase);
+    size_t first = task * event_chunks / phase->tasks, end = (task + 1) * event_chunks / phase->tasks;
     fm_error error;
     fm_status status = FM_OK;
     for (size_t i = 0; i < phase->count && end > 0; i++) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        const size_t here = piece->bundle_count < end ? piece->bundle_count : end;
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        const size_t here = chunk->event_chunk_count < end ? chunk->event_chunk_count : end;
         for (size_t b = first; b < here && status == FM_OK; b++) {
-            if (b + 1 < here) prefetch_bundle(piece, &piece->bundles[b + 1]);
-            const uint32_t number = (uint32_t)(piece->base + piece->bundles[b].first);
-            status = split_bundle(self, piece, &piece->bundles[b],
-                                  b < piece->tail_bundle ? number : number + TAIL_MARK, worker, &error);
+            if (b + 1 < here) prefetch_event_chunk(chunk, &chunk->event_chunks[b + 1]);
+            const uint32_t number = (uint32_t)(chunk->base + chunk->event_chunks[b].first);
+            status =
+                split_event_chunk(self, chunk, &chunk->event_chunks[b],
+                                  b < chunk->tail_event_chunk ? number : number + TAIL_MARK, worker, &error);
         }
-        first -= first < piece->bundle_count ? first : piece->bundle_count;
+        first -= first < chunk->event_chunk_count ? first : chunk->event_chunk_count;
         end -= here;
     }
     if (status != FM_OK) fm_parallel_fail(self, status, &error);
@@ -177,59 +182,61 @@ static fm_status reserve_counters(fm_parallel_worker *worker, uint64_t bytes, fm
 }
 
 /* Distances may be as large as all that is live: with one bin for each, they are counted in one place. */
-static void tally_range(fm_parallel *self, fm_tally *tally, fm_chunk *chunk)
+static void tally_range(fm_parallel *self, fm_tally *tally, fm_lookups *lookups)
 {
     if (self->bins != FM_BINS_EXACT) {
-        fm_exact_tally(self->kernels, self->options.bound, tally, chunk->far_distance, chunk->far_count);
+        fm_exact_tally(self->kernels, self->options.bound, tally, lookups->far_distance, lookups->far_count);
         return;
     }
     pthread_mutex_lock(&self->shared_lock);
-    fm_exact_tally(self->kernels, self->options.bound, &self->shared, chunk->far_distance, chunk->far_count);
+    fm_exact_tally(self->kernels, self->options.bound, &self->shared, lookups->far_distance,
+                   lookups->far_count);
     pthread_mutex_unlock(&self->shared_lock);
 }
 
 /* The next events of a range. known: what is to be added to what is known of their distances. */
 static void gather_positions(const fm_parallel *self, const fm_parallel_phase *phase, fm_event_walk *at,
-                             fm_event_segment *rest, uint64_t origin, uint32_t *known, fm_chunk *chunk)
+                             fm_event_segment *rest, uint64_t origin, uint32_t *known, fm_lookups *lookups)
 {
-    chunk->far_count = 0;
-    while (chunk->far_count < FM_CHUNK) {
+    lookups->far_count = 0;
+    while (lookups->far_count < FM_LOOKUPS) {
         if (rest->count == 0) {
             /* Those of higher ranges that came before. */
-            if (rest->bundle) *known -= rest->bundle->begin[FM_RANGES] - rest->bundle->begin[at->group + 1];
-            rest->bundle = NULL;
+            if (rest->event_chunk)
+                *known -= rest->event_chunk->begin[FM_RANGES] - rest->event_chunk->begin[at->group + 1];
+            rest->event_chunk = NULL;
             if (!fm_parallel_next_segment(self, phase, at, rest)) return;
             continue;
         }
-        const size_t room = FM_CHUNK - chunk->far_count, count = rest->count < room ? rest->count : room;
-        uint64_t *const positions = chunk->far_position + chunk->far_count;
-        uint32_t *const distances = chunk->far_distance + chunk->far_count;
-        const uint64_t *const old = rest->piece->blocks + rest->first;
+        const size_t room = FM_LOOKUPS - lookups->far_count, count = rest->count < room ? rest->count : room;
+        uint64_t *const positions = lookups->far_position + lookups->far_count;
+        uint32_t *const distances = lookups->far_distance + lookups->far_count;
+        const uint64_t *const old = rest->chunk->blocks + rest->first;
         for (size_t i = 0; i < count; i++) positions[i] = (old[i] & FM_POSITION_BITS) - origin;
-        for (size_t i = 0; i < count; i++) distances[i] = rest->piece->known[rest->first + i] + *known;
+        for (size_t i = 0; i < count; i++) distances[i] = rest->chunk->known[rest->first + i] + *known;
         if (self->options.tags) {
-            const uint32_t *const now = rest->piece->now + rest->first;
-            uint64_t *const pairs = chunk->far_pair + chunk->far_count;
+            const uint32_t *const now = rest->chunk->now + rest->first;
+            uint64_t *const pairs = lookups->far_pair + lookups->far_count;
             for (size_t i = 0; i < count; i++)
                 pairs[i] = fm_pair_word((uint32_t)(old[i] >> FM_TAG_SHIFT), now[i], 0);
         }
         rest->first += count;
         rest->count -= count;
-        chunk->far_count += count;
+        lookups->far_count += count;
     }
 }
 
-/* In order: the distances of a chunk stay with its events. at, rest: where the next ones stand. */
+/* In order: distances stay with their events. at, rest: where the next ones stand. */
 static void keep_distances(const fm_parallel *self, const fm_parallel_phase *phase, fm_event_walk *at,
-                           fm_event_segment *rest, const fm_chunk *chunk)
+                           fm_event_segment *rest, const fm_lookups *lookups)
 {
-    for (size_t done = 0; done < chunk->far_count;) {
+    for (size_t done = 0; done < lookups->far_count;) {
         if (rest->count == 0) {
             if (!fm_parallel_next_segment(self, phase, at, rest)) return;
             continue;
         }
-        const size_t left = chunk->far_count - done, count = rest->count < left ? rest->count : left;
-        memcpy(rest->piece->known + rest->first, chunk->far_distance + done, count * sizeof(uint32_t));
+        const size_t left = lookups->far_count - done, count = rest->count < left ? rest->count : left;
+        memcpy(rest->chunk->known + rest->first, lookups->far_distance + done, count * sizeof(uint32_t));
         rest->first += count;
         rest->count -= count;
         done += count;
@@ -249,7 +256,7 @@ void fm_step_range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_
         return;
     }
     fm_shared_window_view(&self->window, first, end, worker->counters, &view);
-    fm_chunk *now = &worker->cleared[0], *next = &worker->cleared[1];
+    fm_lookups *now = &worker->cleared[0], *next = &worker->cleared[1];
     uint32_t known = phase->range_above[task] - (uint32_t)phase->events;
     fm_event_walk at = {.group = task}, kept = at;
     fm_event_segment rest = {0}, kept_rest = rest;
@@ -257,7 +264,7 @@ void fm_step_range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_
     for (size_t i = 0; i < now->far_count; i++)
         __builtin_prefetch(fm_recency_window_line(&view, now->far_position[i]), 1, 3);
     while (now->far_count > 0) {
-        /* The next chunk's lines are fetched while this one is worked off. */
+        /* The next lookups' lines are fetched while this one is worked off. */
         gather_positions(self, phase, &at, &rest, origin, &known, next);
         for (size_t i = 0; i < now->far_count; i++)
             worker->soon[i] = (fm_bucket *)fm_recency_window_line(
@@ -270,7 +277,7 @@ void fm_step_range(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_
             status = fm_parallel_count_pairs(self, worker, now->far_pair, now->far_count, &error);
         }
         tally_range(self, &worker->tally, now);
-        fm_chunk *swap = now;
+        fm_lookups *swap = now;
         now = next;
         next = swap;
     }
@@ -288,13 +295,14 @@ size_t fm_step_settle_tasks(const fm_parallel *self, const fm_parallel_phase *ph
 
 void fm_step_settle(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_parallel_worker *worker)
 {
-    const size_t bundles = bundles_of(self, phase);
-    const size_t first = task * bundles / phase->tasks, end = (task + 1) * bundles / phase->tasks;
+    const size_t event_chunks = event_chunks_of(self, phase);
+    const size_t first = task * event_chunks / phase->tasks, end = (task + 1) * event_chunks / phase->tasks;
     size_t number = 0;
     (void)worker;
     for (size_t i = 0; i < phase->count; i++) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        for (size_t b = 0; b < piece->bundle_count; b++, number++)
-            if (number >= first && number < end) fm_parallel_settle_bundle(self, piece, &piece->bundles[b]);
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        for (size_t b = 0; b < chunk->event_chunk_count; b++, number++)
+            if (number >= first && number < end)
+                fm_parallel_settle_event_chunk(self, chunk, &chunk->event_chunks[b]);
     }
 }

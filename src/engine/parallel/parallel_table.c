@@ -17,32 +17,33 @@
 /* ---- the events of a partition, or range ---- */
 
 /* Other threads have written them, so that they are in the caches of other cores. */
-static void prefetch_segment(const fm_piece *piece, size_t number, size_t group)
+static void prefetch_segment(const fm_thread_chunk *chunk, size_t number, size_t group)
 {
     enum { HEADERS = 3, POSITIONS_A_LINE = 16 };
-    if (number + HEADERS < piece->bundle_count)
-        __builtin_prefetch(&piece->bundles[number + HEADERS].begin[group]);
-    if (number >= piece->bundle_count) return;
-    const fm_bundle *bundle = &piece->bundles[number];
-    const size_t first = bundle->first + bundle->begin[group], end = bundle->first + bundle->begin[group + 1];
-    if (end - first > FM_BUNDLE) return; /* nothing is sorted: it is in order */
-    for (size_t i = first; i < end; i += FM_KEYS_A_LINE) __builtin_prefetch(piece->blocks + i, 1);
-    for (size_t i = first; i < end; i += POSITIONS_A_LINE) __builtin_prefetch(piece->known + i);
+    if (number + HEADERS < chunk->event_chunk_count)
+        __builtin_prefetch(&chunk->event_chunks[number + HEADERS].begin[group]);
+    if (number >= chunk->event_chunk_count) return;
+    const fm_event_chunk *event_chunk = &chunk->event_chunks[number];
+    const size_t first = event_chunk->first + event_chunk->begin[group],
+                 end = event_chunk->first + event_chunk->begin[group + 1];
+    if (end - first > FM_EVENT_CHUNK) return; /* nothing is sorted: it is in order */
+    for (size_t i = first; i < end; i += FM_KEYS_A_LINE) __builtin_prefetch(chunk->blocks + i, 1);
+    for (size_t i = first; i < end; i += POSITIONS_A_LINE) __builtin_prefetch(chunk->known + i);
 }
 
 bool fm_parallel_next_segment(const fm_parallel *self, const fm_parallel_phase *phase, fm_event_walk *at,
                               fm_event_segment *found)
 {
-    for (; at->piece < phase->count; at->piece++, at->bundle = 0) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, at->piece);
-        if (at->bundle == piece->bundle_count) continue;
-        const fm_bundle *bundle = &piece->bundles[at->bundle++];
-        *found =
-            (fm_event_segment){.piece = piece,
-                               .bundle = bundle,
-                               .first = bundle->first + bundle->begin[at->group],
-                               .count = (size_t)(bundle->begin[at->group + 1] - bundle->begin[at->group])};
-        prefetch_segment(piece, at->bundle + 1, at->group);
+    for (; at->chunk < phase->count; at->chunk++, at->event_chunk = 0) {
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, at->chunk);
+        if (at->event_chunk == chunk->event_chunk_count) continue;
+        const fm_event_chunk *event_chunk = &chunk->event_chunks[at->event_chunk++];
+        *found = (fm_event_segment){
+            .chunk = chunk,
+            .event_chunk = event_chunk,
+            .first = event_chunk->first + event_chunk->begin[at->group],
+            .count = (size_t)(event_chunk->begin[at->group + 1] - event_chunk->begin[at->group])};
+        prefetch_segment(chunk, at->event_chunk + 1, at->group);
         return true;
     }
     return false;
@@ -78,34 +79,34 @@ static fm_status count_unheld(const fm_parallel *self, fm_partition *partition, 
     return FM_OK;
 }
 
-/* The next events of a partition: those that stand in a row, as many as a chunk takes. `rest` is what the
- * last one had no room for. */
-static void next_chunk(const fm_parallel *self, const fm_parallel_phase *phase, fm_event_walk *at,
-                       fm_event_segment *rest, const fm_block_table *table, fm_table_chunk *chunk)
+/* The next events of a partition: those that stand in a row, as many as are looked up together. `rest` is
+ * what the last one had no room for. */
+static void next_lookups(const fm_parallel *self, const fm_parallel_phase *phase, fm_event_walk *at,
+                         fm_event_segment *rest, const fm_block_table *table, fm_table_lookups *lookups)
 {
     while (rest->count == 0)
         if (!fm_parallel_next_segment(self, phase, at, rest)) break;
-    chunk->count = rest->count < FM_CHUNK ? rest->count : FM_CHUNK;
-    if (chunk->count == 0) return;
-    chunk->keys = rest->piece->blocks + rest->first;
-    chunk->offsets = rest->piece->known + rest->first;
-    chunk->position = rest->piece->position;
-    chunk->leave = rest->piece->leave ? rest->piece->leave + rest->first : NULL;
-    chunk->time = rest->piece->time;
-    chunk->old_times = rest->piece->old_times ? rest->piece->old_times + rest->first : NULL;
-    chunk->tail = (size_t)(rest->bundle - rest->piece->bundles) >= rest->piece->tail_bundle;
-    rest->first += chunk->count;
-    rest->count -= chunk->count;
-    self->kernels->home(table, chunk->keys, chunk->count, chunk->home);
+    lookups->count = rest->count < FM_LOOKUPS ? rest->count : FM_LOOKUPS;
+    if (lookups->count == 0) return;
+    lookups->keys = rest->chunk->blocks + rest->first;
+    lookups->offsets = rest->chunk->known + rest->first;
+    lookups->position = rest->chunk->position;
+    lookups->leave = rest->chunk->leave ? rest->chunk->leave + rest->first : NULL;
+    lookups->time = rest->chunk->time;
+    lookups->old_times = rest->chunk->old_times ? rest->chunk->old_times + rest->first : NULL;
+    lookups->tail = (size_t)(rest->event_chunk - rest->chunk->event_chunks) >= rest->chunk->tail_event_chunk;
+    rest->first += lookups->count;
+    rest->count -= lookups->count;
+    self->kernels->home(table, lookups->keys, lookups->count, lookups->home);
 }
 
 /*
- * Looks up a chunk: its keys are replaced by their blocks' old positions. The next chunk's buckets are
- * fetched meanwhile. There is room for new blocks of this chunk, no more: most events are of blocks that are
- * held, and room for all of a phase would be a table of many times what it holds.
+ * Lookups: keys are replaced by their blocks' old positions. The next lookups' buckets are
+ * fetched meanwhile. There is room for new blocks of these lookups, no more: most events are of blocks that
+ * are held, and room for all of a phase would be a table of many times what it holds.
  */
-static fm_status table_exchange(const fm_parallel *self, fm_partition *partition, fm_table_chunk *now,
-                                fm_table_chunk *next, fm_parallel_worker *worker, fm_error *error)
+static fm_status table_exchange(const fm_parallel *self, fm_partition *partition, fm_table_lookups *now,
+                                fm_table_lookups *next, fm_parallel_worker *worker, fm_error *error)
 {
     fm_block_table *table = &partition->table;
     if (!fm_block_table_has_room(table, now->count)) {
@@ -138,7 +139,7 @@ static fm_status table_exchange(const fm_parallel *self, fm_partition *partition
 }
 
 /*
- * A piece that was analysed as a whole, in one section, has each block once: after the phase, at least those
+ * A chunk that was analysed as a whole, in one section, has each block once: after the phase, at least those
  * of the largest one are held. Room for all of them at once is cheaper than a table that grows step by step.
  */
 static fm_status make_certain_room(const fm_parallel *self, const fm_parallel_phase *phase, size_t group,
@@ -146,20 +147,20 @@ static fm_status make_certain_room(const fm_parallel *self, const fm_parallel_ph
 {
     uint64_t most = 0;
     for (size_t i = 0; i < phase->count; i++) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        const uint64_t events = piece->distinct ? fm_step_events_of_piece(piece, group) : 0;
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        const uint64_t events = chunk->distinct ? fm_step_events_of_chunk(chunk, group) : 0;
         if (events > most) most = events;
     }
     return most > table->used ? fm_block_table_grow(table, most - table->used, error) : FM_OK;
 }
 
-/* Blocks of a piece that are beyond the bound, whatever came before: are they new? Whether they are told so
+/* Blocks of a chunk that are beyond the bound, whatever came before: are they new? Whether they are told so
  * before or after events of the same blocks does not change the sums. */
 static fm_status see_segment(const fm_parallel *self, const uint64_t *keys, size_t count,
                              fm_partition *partition, fm_parallel_worker *worker, fm_error *error)
 {
-    for (size_t first = 0; first < count; first += FM_CHUNK) {
-        const size_t now = count - first < FM_CHUNK ? count - first : FM_CHUNK;
+    for (size_t first = 0; first < count; first += FM_LOOKUPS) {
+        const size_t now = count - first < FM_LOOKUPS ? count - first : FM_LOOKUPS;
         self->kernels->home(&partition->table, keys + first, now, worker->soon);
         for (size_t i = 0; i < now; i++) {
             __builtin_prefetch(worker->soon[i]);
@@ -182,11 +183,11 @@ static fm_status see_others(const fm_parallel *self, const fm_parallel_phase *ph
 {
     fm_status status = FM_OK;
     for (size_t i = 0; i < phase->count; i++) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        for (size_t b = 0; b < piece->seen_bundles && status == FM_OK; b++) {
-            const fm_bundle *bundle = &piece->bundles[piece->bundle_count + b];
-            const size_t count = bundle->begin[group + 1] - bundle->begin[group];
-            const uint64_t *keys = piece->blocks + bundle->first + bundle->begin[group];
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        for (size_t b = 0; b < chunk->seen_event_chunks && status == FM_OK; b++) {
+            const fm_event_chunk *event_chunk = &chunk->event_chunks[chunk->event_chunk_count + b];
+            const size_t count = event_chunk->begin[group + 1] - event_chunk->begin[group];
+            const uint64_t *keys = chunk->blocks + event_chunk->first + event_chunk->begin[group];
             if (self->given_up) {
                 partition->forgotten += count;
                 continue;
@@ -204,17 +205,17 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
 {
     const uint64_t events = fm_step_events_of(self, phase, group);
     const uint64_t stride = events / FM_SAMPLES + 1; /* samples are taken from the whole phase */
-    fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
+    fm_table_lookups *now = &worker->looked_up[0], *next = &worker->looked_up[1];
     fm_event_walk at = {.group = group};
     fm_event_segment rest = {0};
     uint64_t number = 0, sampled = 0;
     fm_status status = make_certain_room(self, phase, group, &partition->table, error);
     if (status == FM_OK) status = see_others(self, phase, group, partition, worker, error);
     if (status != FM_OK) return status;
-    next_chunk(self, phase, &at, &rest, &partition->table, now);
+    next_lookups(self, phase, &at, &rest, &partition->table, now);
     for (size_t i = 0; i < now->count; i++) __builtin_prefetch(now->home[i], 1, 3);
     while (now->count > 0 && status == FM_OK) {
-        next_chunk(self, phase, &at, &rest, &partition->table, next);
+        next_lookups(self, phase, &at, &rest, &partition->table, next);
         status = table_exchange(self, partition, now, next, worker, error);
         number += now->count;
         if (number > sampled * stride && phase->sample_count[group] < FM_SAMPLES) {
@@ -222,7 +223,7 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
                 (uint32_t)((now->keys[now->count / 2] & FM_POSITION_BITS) >> FM_REGION_SHIFT);
             sampled = number / stride + 1;
         }
-        fm_table_chunk *swap = now;
+        fm_table_lookups *swap = now;
         now = next;
         next = swap;
     }
@@ -233,42 +234,42 @@ static fm_status look_up(const fm_parallel *self, fm_parallel_phase *phase, size
  * With one partition and one range all events are in order, and splitting would only take out those without
  * an old position: that is done here.
  */
-static void chunk_in_order(const fm_parallel *self, const fm_piece *piece, size_t first,
-                           const fm_block_table *table, fm_table_chunk *chunk)
+static void lookups_in_order(const fm_parallel *self, const fm_thread_chunk *chunk, size_t first,
+                             const fm_block_table *table, fm_table_lookups *lookups)
 {
-    const size_t left = piece->events - first;
-    chunk->count = left < FM_CHUNK ? left : FM_CHUNK;
-    chunk->tail = false;
-    chunk->leave = NULL; /* what has tags, or is in order, is divided */
-    chunk->old_times = NULL;
-    chunk->keys = piece->blocks + first;
-    chunk->offsets = piece->known + first;
-    chunk->position = piece->position;
-    self->kernels->home(table, chunk->keys, chunk->count, chunk->home);
+    const size_t left = chunk->events - first;
+    lookups->count = left < FM_LOOKUPS ? left : FM_LOOKUPS;
+    lookups->tail = false;
+    lookups->leave = NULL; /* what has tags, or is in order, is divided */
+    lookups->old_times = NULL;
+    lookups->keys = chunk->blocks + first;
+    lookups->offsets = chunk->known + first;
+    lookups->position = chunk->position;
+    self->kernels->home(table, lookups->keys, lookups->count, lookups->home);
 }
 
-static fm_status look_up_in_order(const fm_parallel *self, fm_piece *piece, fm_partition *partition,
+static fm_status look_up_in_order(const fm_parallel *self, fm_thread_chunk *chunk, fm_partition *partition,
                                   fm_parallel_worker *worker, fm_error *error)
 {
-    fm_table_chunk *now = &worker->looked_up[0], *next = &worker->looked_up[1];
+    fm_table_lookups *now = &worker->looked_up[0], *next = &worker->looked_up[1];
     fm_status status = FM_OK;
     size_t kept = 0;
-    chunk_in_order(self, piece, 0, &partition->table, next);
-    for (size_t at = 0; at < piece->events && status == FM_OK; at += now->count) {
-        fm_table_chunk *swap = now;
+    lookups_in_order(self, chunk, 0, &partition->table, next);
+    for (size_t at = 0; at < chunk->events && status == FM_OK; at += now->count) {
+        fm_table_lookups *swap = now;
         now = next;
         next = swap;
-        chunk_in_order(self, piece, at + now->count, &partition->table, next);
+        lookups_in_order(self, chunk, at + now->count, &partition->table, next);
         status = table_exchange(self, partition, now, next, worker, error);
-        const uint32_t number = (uint32_t)(piece->base + at);
+        const uint32_t number = (uint32_t)(chunk->base + at);
         for (size_t i = 0; i < now->count && status == FM_OK; i++) {
             const uint64_t old = now->keys[i];
-            piece->blocks[kept] = old;
-            piece->known[kept] = number + (uint32_t)i;
+            chunk->blocks[kept] = old;
+            chunk->known[kept] = number + (uint32_t)i;
             kept += old != 0;
         }
     }
-    for (size_t r = 1; r <= FM_RANGES; r++) piece->bundles[0].begin[r] = (uint32_t)kept;
+    for (size_t r = 1; r <= FM_RANGES; r++) chunk->event_chunks[0].begin[r] = (uint32_t)kept;
     return status;
 }
 
@@ -284,21 +285,21 @@ void fm_step_table(fm_parallel *self, fm_parallel_phase *phase, size_t task, fm_
         if (self->partitions > 1) status = look_up(self, phase, p, partition, worker, &error);
         for (size_t i = 0; self->partitions == 1 && i < phase->count && status == FM_OK; i++)
             status =
-                look_up_in_order(self, fm_parallel_phase_piece(self, phase, i), partition, worker, &error);
+                look_up_in_order(self, fm_parallel_phase_chunk(self, phase, i), partition, worker, &error);
         if (status != FM_OK) fm_parallel_fail(self, status, &error);
     }
 }
 
 /* ---- count_cold: how many blocks were new ---- */
 
-/* With tags: of a bundle's new blocks, those after the first `left` are not known to be. */
-static void forget_fresh(const fm_piece *piece, const fm_bundle *bundle, uint64_t *left)
+/* With tags: of an event chunk's new blocks, those after the first `left` are not known to be. */
+static void forget_fresh(const fm_thread_chunk *chunk, const fm_event_chunk *event_chunk, uint64_t *left)
 {
-    uint64_t *const positions = piece->blocks + bundle->first;
-    const uint8_t *const group = piece->group + bundle->first;
+    uint64_t *const positions = chunk->blocks + event_chunk->first;
+    const uint8_t *const group = chunk->group + event_chunk->first;
     uint32_t next[FM_PARTITIONS];
-    memcpy(next, bundle->begin, sizeof next);
-    for (size_t i = 0; i < bundle->count; i++) {
+    memcpy(next, event_chunk->begin, sizeof next);
+    for (size_t i = 0; i < event_chunk->count; i++) {
         uint64_t *const old = &positions[next[group[i]]++];
         if (*old != 0) continue;
         if (*left > 0)
@@ -312,8 +313,9 @@ static void forget_fresh(const fm_piece *piece, const fm_bundle *bundle, uint64_
 static void forget_all_but(const fm_parallel *self, const fm_parallel_phase *phase, uint64_t fresh)
 {
     for (size_t i = 0; i < phase->count; i++) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        for (size_t b = 0; b < piece->bundle_count; b++) forget_fresh(piece, &piece->bundles[b], &fresh);
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        for (size_t b = 0; b < chunk->event_chunk_count; b++)
+            forget_fresh(chunk, &chunk->event_chunks[b], &fresh);
     }
 }
 
@@ -326,10 +328,10 @@ void fm_step_count_cold(fm_parallel *self, fm_parallel_phase *phase, size_t task
     if (fm_parallel_failed(self)) return;
     self->live = 0;
     for (size_t i = 0; i < phase->count; i++) {
-        const fm_piece *piece = fm_parallel_phase_piece(self, phase, i);
-        if (piece->forgot == 0) continue;
+        const fm_thread_chunk *chunk = fm_parallel_phase_chunk(self, phase, i);
+        if (chunk->forgot == 0) continue;
         given_up = true; /* it has more blocks than can be remembered */
-        unheld += piece->forgot - 1;
+        unheld += chunk->forgot - 1;
     }
     for (size_t p = 0; p < self->partitions; p++) {
         const fm_partition *partition = &self->partition[p];

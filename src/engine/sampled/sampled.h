@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampled.h - what the engines `shards` and `aet` share: samples of blocks, parts of the trace in samples,
+ * sampled.h - what the engines `shards` and `aet` share: samples of blocks, chunks of the trace in samples,
  * the exact part below a small bound, and estimates from all of it.
  */
 #ifndef FATHOM_ENGINE_SAMPLED_SAMPLED_H
@@ -161,9 +161,9 @@ static inline void fm_block_sample_fetch_node(const fm_block_sample *sample, uin
 void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t common, uint32_t hash);
 
 /*
- * ==== part in samples ====
+ * ==== chunk in samples ====
  *
- * A part of the trace (exact_kernels.h) on its way into the samples of `shards`: which of
+ * A chunk of the trace (exact_kernels.h) on its way into the samples of `shards`: which of
  * its references are in a sample, in order.
  *
  * Every reference is hashed; but where the exact part has linked all references to a block (exact_kernels.h),
@@ -171,27 +171,27 @@ void fm_block_sample_touch(fm_block_sample *sample, uint64_t block, uint64_t com
  * which the exact part has removed, are touched with the reference that they repeat.
  */
 
-typedef struct fm_sampled_part {
+typedef struct fm_sampled_chunk {
     const fm_exact_kernels *kernels;
     const uint64_t *blocks; /* the references, repeats and all */
     size_t count;
-    const fm_part *part;  /* NULL: no links */
-    const uint64_t *left; /* with links: the references that are no repeats … */
-    const uint16_t *at;   /* … and where they stood, with `count` behind the last; NULL: none was removed */
-    uint16_t index[1 + FM_PART + 16];
-    uint64_t common[FM_PART]; /* hashes of the references; with links, of first touches */
+    const fm_cache_chunk *chunk; /* NULL: no links */
+    const uint64_t *left;        /* with links: the references that are no repeats … */
+    const uint16_t *at; /* … and where they stood, with `count` behind the last; NULL: none was removed */
+    uint16_t index[1 + FM_CACHE_CHUNK + 16];
+    uint64_t common[FM_CACHE_CHUNK]; /* hashes of the references; with links, of first touches */
     /* First touches or references that are in the current sample and in the next one. */
-    uint16_t chosen[2][FM_PART + 16];
+    uint16_t chosen[2][FM_CACHE_CHUNK + 16];
     size_t chosen_count[2];
-} fm_sampled_part;
+} fm_sampled_chunk;
 
-/* blocks: count references, 1 … FM_PART; small: NULL, or what has just counted them. Both stay as they are
- * as long as the part is in use. */
-void fm_sampled_part_start(fm_sampled_part *sampled, const fm_exact_kernels *kernels, const uint64_t *blocks,
-                           size_t count, const fm_small_stack *small);
+/* blocks: count references, 1 … FM_CACHE_CHUNK; small: NULL, or what has just counted them. Both stay as they
+ * are as long as the chunk is in use. */
+void fm_sampled_chunk_start(fm_sampled_chunk *sampled, const fm_exact_kernels *kernels,
+                            const uint64_t *blocks, size_t count, const fm_small_stack *small);
 
 /* All references that are in each of the samples. There is room for as many new blocks. */
-void fm_sampled_part_touch(fm_sampled_part *sampled, fm_block_sample *samples, unsigned count);
+void fm_sampled_chunk_touch(fm_sampled_chunk *sampled, fm_block_sample *samples, unsigned count);
 
 /*
  * ==== exact part ====
@@ -215,7 +215,7 @@ fm_status fm_exact_below_create(fm_exact_below *below, uint64_t bound, const fm_
                                 uint64_t seed, uint64_t max_memory, fm_error *error);
 void fm_exact_below_clear(fm_exact_below *below); /* safe on an empty one */
 
-/* At most FM_PART references; as fm_engine_ops.count. */
+/* At most FM_CACHE_CHUNK references; as fm_engine_ops.count. */
 fm_status fm_exact_below_count(fm_exact_below *below, const uint64_t *blocks, size_t count, fm_tally *tally,
                                size_t *done, fm_error *error);
 

@@ -148,7 +148,7 @@ struct fm_engine {
     uint64_t samples_peak;
     unsigned sample_count;
     fm_block_sample samples[FM_MOST_SAMPLES];
-    fm_sampled_part sampled;
+    fm_sampled_chunk sampled;
 };
 
 /* ---- memory ---- */
@@ -182,15 +182,16 @@ static fm_status check_limit(fm_engine *self, uint64_t bytes, fm_error *error)
     return FM_OK;
 }
 
-/* Room for a part of new blocks in every sample. */
+/* Room for a chunk of new blocks in every sample. */
 static fm_status make_room(fm_engine *self, fm_error *error)
 {
     for (unsigned k = 0; k < self->sample_count; k++) {
         fm_block_sample *sample = &self->samples[k];
-        if (fm_block_sample_has_room(sample, FM_PART)) continue;
+        if (fm_block_sample_has_room(sample, FM_CACHE_CHUNK)) continue;
         const uint64_t beside = sizeof *self + memory_of_samples(self) - fm_block_sample_memory(sample);
-        fm_status status = check_limit(self, beside + fm_block_sample_memory_growing(sample, FM_PART), error);
-        if (status == FM_OK) status = fm_block_sample_reserve(sample, FM_PART, error);
+        fm_status status =
+            check_limit(self, beside + fm_block_sample_memory_growing(sample, FM_CACHE_CHUNK), error);
+        if (status == FM_OK) status = fm_block_sample_reserve(sample, FM_CACHE_CHUNK, error);
         if (status != FM_OK) return status;
     }
     return FM_OK;
@@ -199,7 +200,7 @@ static fm_status make_room(fm_engine *self, fm_error *error)
 /* ---- references ---- */
 
 /* Blocks that the exact part holds are not new to the sketch either. */
-static void sketch_part(fm_engine *self, const uint64_t *blocks, size_t count)
+static void sketch_chunk(fm_engine *self, const uint64_t *blocks, size_t count)
 {
     const uint64_t *const fresh = exact_below_fresh(&self->near, blocks, &count);
     enum { SOME = 512 };
@@ -217,16 +218,17 @@ static fm_status shards_count(fm_engine *self, const fm_references *references,
     fm_status status = FM_OK;
     for (*done = 0; *done < references->count && status == FM_OK;) {
         const uint64_t *const blocks = references->blocks + *done;
-        size_t part = references->count - *done < FM_PART ? references->count - *done : FM_PART;
+        size_t chunk =
+            references->count - *done < FM_CACHE_CHUNK ? references->count - *done : FM_CACHE_CHUNK;
         status = make_room(self, error);
         if (status != FM_OK) return status;
-        status = fm_exact_below_count(&self->near, blocks, part, results->distances, &part, error);
-        if (part == 0) return status;
-        if (self->near.bound) sketch_part(self, blocks, part);
-        fm_sampled_part_start(&self->sampled, self->kernels, blocks, part, self->near.small);
-        fm_sampled_part_touch(&self->sampled, self->samples, self->sample_count);
-        self->references += part;
-        *done += part;
+        status = fm_exact_below_count(&self->near, blocks, chunk, results->distances, &chunk, error);
+        if (chunk == 0) return status;
+        if (self->near.bound) sketch_chunk(self, blocks, chunk);
+        fm_sampled_chunk_start(&self->sampled, self->kernels, blocks, chunk, self->near.small);
+        fm_sampled_chunk_touch(&self->sampled, self->samples, self->sample_count);
+        self->references += chunk;
+        *done += chunk;
     }
     return status;
 }

@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 32, MOST_LINES = 80, MOST_ROUNDS = 12, CONSTANT = MOST_COLUMNS };
+enum { MOST_COLUMNS = 32, MOST_LINES = 80, MOST_ROUNDS = 12 };
 
 static const int64_t NO_BOUND = (int64_t)1 << 60, LARGEST = (int64_t)1 << 40;
 
 typedef struct quick_line {
-    int64_t at[MOST_COLUMNS + 1];
+    fm_line of;
     uint8_t used[MOST_COLUMNS]; /* columns with a factor */
     unsigned count;
     bool equality, gone;
@@ -57,7 +57,7 @@ static bool add_line(quick_system *this, const fm_line *line, int64_t sign, bool
     for (unsigned i = 0; i <= this->columns; i++) {
         int64_t number = line->at[i < this->columns ? i : (unsigned)FM_CONSTANT];
         if (number > LARGEST || number < -LARGEST) return false;
-        added->at[i < this->columns ? i : (unsigned)CONSTANT] = sign * number;
+        added->of.at[i < this->columns ? i : (unsigned)FM_CONSTANT] = sign * number;
     }
     return true;
 }
@@ -68,7 +68,7 @@ static bool add_floor(quick_system *this, const fm_system *system, unsigned inde
     fm_line line = system->floors[index].of;
     line.at[system->kept + index] = -system->floors[index].by;
     if (!add_line(this, &line, 1, false) || !add_line(this, &line, -1, false)) return false;
-    this->lines[this->line_count - 1].at[CONSTANT] += system->floors[index].by - 1;
+    this->lines[this->line_count - 1].of.at[FM_CONSTANT] += system->floors[index].by - 1;
     return true;
 }
 
@@ -92,15 +92,15 @@ static bool load_system(quick_system *this, const fm_system *system, const fm_li
 static outcome normalize_line(const quick_system *this, quick_line *line)
 {
     int64_t common = 0;
-    for (unsigned i = 0; i < this->columns; i++) common = fm_greatest_divisor(common, line->at[i]);
-    int64_t *constant = &line->at[CONSTANT];
+    for (unsigned i = 0; i < this->columns; i++) common = fm_greatest_divisor(common, line->of.at[i]);
+    int64_t *constant = &line->of.at[FM_CONSTANT];
     if (!common) {
         line->gone = true;
         return (line->equality ? *constant != 0 : *constant < 0) ? IS_EMPTY : GOES_ON;
     }
     if (common == 1) return GOES_ON;
     if (line->equality && *constant % common) return IS_EMPTY;
-    for (unsigned i = 0; i < this->columns; i++) line->at[i] /= common;
+    for (unsigned i = 0; i < this->columns; i++) line->of.at[i] /= common;
     *constant = fm_floor_divide(*constant, common);
     return GOES_ON;
 }
@@ -109,13 +109,13 @@ static outcome normalize_line(const quick_system *this, quick_line *line)
 static outcome replace_variable(const quick_system *this, const quick_line *equality, unsigned variable,
                                 quick_line *line)
 {
-    int64_t times = line->at[variable] * equality->at[variable];
+    int64_t times = line->of.at[variable] * equality->of.at[variable];
     if (!times) return GOES_ON;
     for (unsigned i = 0; i <= this->columns; i++) {
-        unsigned column = i < this->columns ? i : (unsigned)CONSTANT;
-        __int128 number = line->at[column] - (__int128)times * equality->at[column];
+        unsigned column = i < this->columns ? i : (unsigned)FM_CONSTANT;
+        __int128 number = line->of.at[column] - (__int128)times * equality->of.at[column];
         if (number > LARGEST || number < -LARGEST) return TOO_HARD;
-        line->at[column] = (int64_t)number;
+        line->of.at[column] = (int64_t)number;
     }
     return normalize_line(this, line);
 }
@@ -124,7 +124,8 @@ static outcome use_equality(quick_system *this, unsigned index)
 {
     quick_line *equality = &this->lines[index];
     unsigned variable = this->columns;
-    while (variable > 0 && equality->at[variable - 1] != 1 && equality->at[variable - 1] != -1) variable--;
+    while (variable > 0 && equality->of.at[variable - 1] != 1 && equality->of.at[variable - 1] != -1)
+        variable--;
     if (!variable--) return GOES_ON;
     for (unsigned i = 0; i < this->line_count; i++) {
         if (i == index || this->lines[i].gone) continue;
@@ -158,7 +159,7 @@ static outcome use_equalities(quick_system *this)
         if (line->gone) continue;
         this->equalities |= line->equality;
         for (unsigned j = 0; j < this->columns; j++)
-            if (line->at[j]) line->used[line->count++] = (uint8_t)j;
+            if (line->of.at[j]) line->used[line->count++] = (uint8_t)j;
     }
     return GOES_ON;
 }
@@ -168,11 +169,11 @@ static outcome use_equalities(quick_system *this)
 /* What sign * line says about its variables: sign * line >= 0. *changed: a range became smaller. */
 static bool narrow_by(const quick_line *line, int64_t sign, range *ranges, bool *changed)
 {
-    __int128 most = sign * line->at[CONSTANT];
+    __int128 most = sign * line->of.at[FM_CONSTANT];
     unsigned open = 0;
     for (unsigned i = 0; i < line->count; i++) {
         const range *one = &ranges[line->used[i]];
-        int64_t factor = sign * line->at[line->used[i]], end = factor > 0 ? one->high : one->low;
+        int64_t factor = sign * line->of.at[line->used[i]], end = factor > 0 ? one->high : one->low;
         if (end >= NO_BOUND || end <= -NO_BOUND)
             open++;
         else
@@ -182,7 +183,7 @@ static bool narrow_by(const quick_line *line, int64_t sign, range *ranges, bool 
     if (open > 1) return true;
     for (unsigned i = 0; i < line->count; i++) {
         range *one = &ranges[line->used[i]];
-        int64_t factor = sign * line->at[line->used[i]], end = factor > 0 ? one->high : one->low;
+        int64_t factor = sign * line->of.at[line->used[i]], end = factor > 0 ? one->high : one->low;
         bool is_open = end >= NO_BOUND || end <= -NO_BOUND;
         if (open && !is_open) continue;
         __int128 others = is_open ? most : most - (__int128)factor * end; /* factor * x + others >= 0 */
@@ -266,10 +267,10 @@ static bool all_hold(const quick_system *this, const range *ranges)
 {
     for (unsigned i = 0; i < this->line_count; i++) {
         const quick_line *line = &this->lines[i];
-        __int128 sum = line->at[CONSTANT];
+        __int128 sum = line->of.at[FM_CONSTANT];
         if (line->gone) continue;
         for (unsigned j = 0; j < line->count; j++)
-            sum += (__int128)line->at[line->used[j]] * ranges[line->used[j]].low;
+            sum += (__int128)line->of.at[line->used[j]] * ranges[line->used[j]].low;
         if (line->equality ? sum != 0 : sum < 0) return false;
     }
     return true;
@@ -299,10 +300,10 @@ static bool take_point(const quick_system *this, const range *ranges, int64_t *p
     for (unsigned i = this->replaced_count; i-- > 0;) {
         const quick_line *line = &this->lines[this->by[i]];
         unsigned variable = this->replaced[i];
-        __int128 sum = line->at[CONSTANT];
+        __int128 sum = line->of.at[FM_CONSTANT];
         for (unsigned j = 0; j < this->columns; j++)
-            if (j != variable) sum += (__int128)line->at[j] * point[j];
-        sum *= -line->at[variable];
+            if (j != variable) sum += (__int128)line->of.at[j] * point[j];
+        sum *= -line->of.at[variable];
         if (sum >= NO_BOUND || sum <= -NO_BOUND) return false;
         point[variable] = (int64_t)sum;
     }

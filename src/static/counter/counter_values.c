@@ -278,16 +278,10 @@ static bool plan_create(fm_isl_work *work, fm_plan *plan, const fm_counter_piece
  * innermost one.
  */
 
-/* A line without its zeros. */
-typedef struct fm_sparse {
-    unsigned count;
-    uint8_t columns[FM_COLUMNS];
-    int64_t factors[FM_COLUMNS], constant, by; /* by: of a quotient */
-} fm_sparse;
-
 /* Of the domain; growth: in one period of the innermost variable. */
 typedef struct fm_walk_condition {
-    fm_sparse line;
+    const fm_line *line;
+    uint64_t mask; /* of the columns that it has */
     int64_t growth;
     bool equality;
 } fm_walk_condition;
@@ -302,8 +296,8 @@ typedef struct fm_walk {
     fm_counter_lines bounds[FM_COLUMNS]; /* of the variable at each place of the order */
     int64_t period; /* of the innermost variable, after which all quotients have grown by whole numbers; 0:
                        too long */
-    int64_t growth[FM_COLUMNS], value_growth[FM_COLUMNS]; /* of the columns of both systems in this time */
-    fm_sparse *floors, *value_floors;                     /* their quotients */
+    int64_t growth[FM_COLUMNS], value_growth[FM_COLUMNS];  /* of the columns of both systems in this time */
+    uint64_t floors[FM_COLUMNS], value_floors[FM_COLUMNS]; /* columns that their quotients have */
     fm_walk_condition *conditions;
     size_t condition_count;
     fm_runs *runs;
@@ -312,14 +306,6 @@ typedef struct fm_walk {
     uint64_t steps, next_look; /* so far; at how many the clock is looked at */
     int64_t at[FM_COLUMNS];    /* the variables, then quotients of the domain */
 } fm_walk;
-
-static inline bool fm_sparse_at(const fm_sparse *line, const int64_t *at, int64_t *value)
-{
-    __int128 sum = line->constant;
-    for (unsigned i = 0; i < line->count; i++) sum += (__int128)line->factors[i] * at[line->columns[i]];
-    *value = (int64_t)sum;
-    return *value == sum;
-}
 
 enum { MOST_PERIOD = 4096 };
 
@@ -342,24 +328,10 @@ static bool line_at(const fm_line *line, const int64_t *values, unsigned columns
     return true;
 }
 
-static fm_sparse sparse_of(const fm_line *line, unsigned columns, int64_t by)
+static void find_masks(const fm_system *system, uint64_t *masks)
 {
-    fm_sparse result = {.constant = line->at[FM_CONSTANT], .by = by};
-    for (unsigned i = 0; i < columns; i++) {
-        if (!line->at[i]) continue;
-        result.columns[result.count] = (uint8_t)i;
-        result.factors[result.count++] = line->at[i];
-    }
-    return result;
-}
-
-static fm_sparse *sparse_floors(fm_isl_work *work, const fm_system *system)
-{
-    fm_sparse *result = fm_calloc(system->extra + 1u, sizeof *result);
-    if (!result) fm_isl_no_memory(work);
-    for (unsigned i = 0; result && i < system->extra; i++)
-        result[i] = sparse_of(&system->floors[i].of, system->kept + i, system->floors[i].by);
-    return result;
+    for (unsigned i = 0; i < system->extra; i++)
+        masks[i] = fm_line_mask(system->floors[i].of.at, system->kept + i);
 }
 
 /* Are value and count polynomials along the innermost variable, for each remainder of it? */
@@ -477,12 +449,10 @@ static bool find_conditions(fm_walk *this)
     for (size_t i = 0; i < this->condition_count; i++) {
         fm_walk_condition *at = &this->conditions[i];
         at->equality = i < equalities;
-        at->line = sparse_of(at->equality ? &domain->equalities.lines[i]
-                                          : &domain->inequalities.lines[i - equalities],
-                             fm_system_columns(domain), 1);
-        fm_sparse slope = at->line;
-        slope.constant = 0;
-        if (!fm_sparse_at(&slope, this->growth, &at->growth)) return walk_too_large(this->work);
+        at->line = at->equality ? &domain->equalities.lines[i] : &domain->inequalities.lines[i - equalities];
+        at->mask = fm_line_mask(at->line->at, fm_system_columns(domain));
+        if (!fm_line_masked_at(at->line->at, 0, at->mask, this->growth, &at->growth))
+            return walk_too_large(this->work);
     }
     return true;
 }
@@ -546,9 +516,8 @@ static bool walk_prepare(fm_walk *this, const fm_poly *value, const fm_poly *cou
 {
     if (!fm_quick_poly_create(&this->value, value) || !fm_quick_poly_create(&this->count, count))
         return walk_too_large(this->work);
-    this->floors = sparse_floors(this->work, this->domain);
-    this->value_floors = sparse_floors(this->work, this->value_system);
-    if (!this->floors || !this->value_floors) return false;
+    find_masks(this->domain, this->floors);
+    find_masks(this->value_system, this->value_floors);
     return !this->domain->kept || choose_order(this, value, count);
 }
 
@@ -558,8 +527,6 @@ static void walk_clear(fm_walk *this)
 {
     fm_quick_poly_clear(&this->value);
     fm_quick_poly_clear(&this->count);
-    free(this->floors);
-    free(this->value_floors);
     free(this->conditions);
     for (unsigned i = 0; i < FM_COLUMNS; i++) free(this->bounds[i].lines);
 }
@@ -569,12 +536,14 @@ static void walk_clear(fm_walk *this)
 enum { STEPS_BETWEEN_LOOKS = 1 << 12, MANY_STEPS = 20000 };
 
 /* The quotients behind the variables. */
-static bool extend_point(fm_walk *this, const fm_system *system, const fm_sparse *floors, int64_t *at)
+static bool extend_point(fm_walk *this, const fm_system *system, const uint64_t *masks, int64_t *at)
 {
     for (unsigned i = 0; i < system->extra; i++) {
         int64_t number;
-        if (!fm_sparse_at(&floors[i], at, &number)) return walk_too_large(this->work);
-        at[system->kept + i] = fm_floor_divide(number, floors[i].by);
+        const fm_floor *one = &system->floors[i];
+        if (!fm_line_masked_at(one->of.at, one->of.at[FM_CONSTANT], masks[i], at, &number))
+            return walk_too_large(this->work);
+        at[system->kept + i] = fm_floor_divide(number, one->by);
     }
     return true;
 }
@@ -646,7 +615,8 @@ static bool holding_steps(fm_walk *this, int64_t length, int64_t *first, int64_t
     for (size_t i = 0; i < this->condition_count && *first <= last; i++) {
         const fm_walk_condition *at = &this->conditions[i];
         int64_t value, growth = at->growth;
-        if (!fm_sparse_at(&at->line, this->at, &value)) return walk_too_large(this->work);
+        if (!fm_line_masked_at(at->line->at, at->line->at[FM_CONSTANT], at->mask, this->at, &value))
+            return walk_too_large(this->work);
         if (growth == 0) {
             if (at->equality ? value != 0 : value < 0) last = -1;
         } else if (at->equality) {

@@ -209,7 +209,7 @@ static fm_status make_family(fm_oracle *self, const fm_reference *reference, uns
     const unsigned parameters = fixed + below + above, free = reference->depth - fixed;
     unsigned order[FM_REFERENCE_DEPTH], column[FM_REFERENCE_DEPTH];
     int64_t least[FM_PROJECTION_COLUMNS], most[FM_PROJECTION_COLUMNS];
-    fm_wide_row rows[reference->row_count + 2];
+    fm_line rows[reference->row_count + 2];
     oracle_family *made = fm_arena_allocate(self->arena, 1, sizeof *made);
     if (made) {
         made->factors = fm_arena_allocate(self->arena, parameters + free, sizeof made->factors[0]);
@@ -228,15 +228,15 @@ static fm_status make_family(fm_oracle *self, const fm_reference *reference, uns
     memset(rows, 0, (reference->row_count + 2) * sizeof rows[0]);
     size_t count = 0;
     for (; count < reference->row_count; count++) {
-        rows[count].constant = reference->rows[count].constant;
+        rows[count].at[FM_CONSTANT] = reference->rows[count].constant;
         for (unsigned k = 0; k < reference->depth; k++)
-            rows[count].factors[column[k]] = reference->rows[count].factors[k];
+            rows[count].at[column[k]] = reference->rows[count].factors[k];
     }
     for (int side = 0; side < 2; side++) { /* x[fixed] >= a, x[fixed] <= b */
         if (side ? !above : !below) continue;
         const unsigned limit = fixed + (side && below);
-        rows[count].factors[column[fixed]] = side ? -1 : 1;
-        rows[count++].factors[limit] = side ? 1 : -1;
+        rows[count].at[column[fixed]] = side ? -1 : 1;
+        rows[count++].at[limit] = side ? 1 : -1;
         least[limit] = reference->least[fixed];
         most[limit] = reference->most[fixed];
     }

@@ -81,7 +81,7 @@ static fm_status make_query(fm_oracle *self, const fm_reference *reference, unsi
     const int64_t granularity = (int64_t)self->list->granularity;
     unsigned column[FM_REFERENCE_DEPTH];
     int64_t least[FM_PROJECTION_COLUMNS], most[FM_PROJECTION_COLUMNS];
-    fm_wide_row rows[reference->row_count + 3];
+    fm_line rows[reference->row_count + 3];
     query->parameters = parameters;
     query->variables = variables;
     order_loops(self, reference, fixed, query);
@@ -91,15 +91,15 @@ static fm_status make_query(fm_oracle *self, const fm_reference *reference, unsi
     size_t count = 0;
     for (size_t i = 0; i <= reference->row_count; i++) {
         const fm_row *from = i < reference->row_count ? &reference->rows[i] : &reference->address;
-        fm_wide_row *to = &rows[count++];
-        to->constant = from->constant;
-        for (unsigned k = 0; k < reference->depth; k++) to->factors[column[k]] = from->factors[k];
+        fm_line *to = &rows[count++];
+        to->at[FM_CONSTANT] = from->constant;
+        for (unsigned k = 0; k < reference->depth; k++) to->at[column[k]] = from->factors[k];
     }
-    fm_wide_row *low = &rows[count - 1], *high = &rows[count++]; /* in the block */
-    for (unsigned c = 0; c < parameters + variables; c++) high->factors[c] = -low->factors[c];
-    high->constant = granularity - 1 - low->constant;
-    low->factors[block] -= granularity;
-    high->factors[block] += granularity;
+    fm_line *low = &rows[count - 1], *high = &rows[count++]; /* in the block */
+    for (unsigned c = 0; c < parameters + variables; c++) high->at[c] = -low->at[c];
+    high->at[FM_CONSTANT] = granularity - 1 - low->at[FM_CONSTANT];
+    low->at[block] -= granularity;
+    high->at[block] += granularity;
     for (unsigned k = 0; k < reference->depth; k++) {
         least[column[k]] = reference->least[k];
         most[column[k]] = reference->most[k];
@@ -107,10 +107,10 @@ static fm_status make_query(fm_oracle *self, const fm_reference *reference, unsi
     least[block] = self->arrays[reference->array].first;
     most[block] = self->arrays[reference->array].last;
     if (bounded) {
-        fm_wide_row *bound = &rows[count++]; /* x[fixed] <= limit - 1 */
-        bound->factors[fixed] = 1;
-        bound->factors[column[fixed]] = -1;
-        bound->constant = -1;
+        fm_line *bound = &rows[count++]; /* x[fixed] <= limit - 1 */
+        bound->at[fixed] = 1;
+        bound->at[column[fixed]] = -1;
+        bound->at[FM_CONSTANT] = -1;
         least[fixed] = reference->least[fixed];
         most[fixed] = reference->most[fixed] + 1;
     }

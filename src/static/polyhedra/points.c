@@ -303,16 +303,9 @@ fm_status fm_points_create(fm_points **points, const fm_reference *reference, do
     self->depth = reference->depth;
     self->deadline = deadline;
     self->arena = fm_arena_create();
-    fm_wide_row rows[reference->row_count + 1];
-    memset(rows, 0, (reference->row_count + 1) * sizeof rows[0]);
-    for (size_t i = 0; i < reference->row_count; i++) {
-        rows[i].constant = reference->rows[i].constant;
-        memcpy(rows[i].factors, reference->rows[i].factors, sizeof reference->rows[i].factors);
-    }
-    fm_status status =
-        self->arena ? fm_projection_create(&self->projection, self->arena, 0, reference->depth, rows,
-                                           reference->row_count, reference->least, reference->most, error)
-                    : fm_fail_memory(error, sizeof *self, "the points of a reference");
+    fm_status status = self->arena
+                           ? fm_projection_of_reference(&self->projection, self->arena, reference, error)
+                           : fm_fail_memory(error, sizeof *self, "the points of a reference");
     if (status == FM_OK) {
         classify_variables(self);
         int64_t x[FM_REFERENCE_DEPTH + 1];

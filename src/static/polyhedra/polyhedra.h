@@ -64,6 +64,33 @@ void fm_references_clear(fm_reference_list *list);
 
 /* ---- affine forms ---- */
 
+enum { FM_COLUMNS = 64, FM_CONSTANT = FM_COLUMNS - 1 }; /* columns of a line; the place of the constant */
+
+/* A sum of columns, whatever these are: of a projection, of a system, of a polynomial. */
+typedef struct fm_line {
+    int64_t at[FM_COLUMNS]; /* factors of the columns; at[FM_CONSTANT] */
+} fm_line;
+
+/* The columns that have a factor, as bits; the sum over these alone. False: beyond 64 bits. */
+static inline uint64_t fm_line_mask(const int64_t *factors, unsigned columns)
+{
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < columns; i++) mask |= (uint64_t)(factors[i] != 0) << i;
+    return mask;
+}
+
+static inline bool fm_line_masked_at(const int64_t *factors, int64_t constant, uint64_t mask,
+                                     const int64_t *at, int64_t *value)
+{
+    __int128 sum = constant;
+    for (; mask; mask &= mask - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(mask);
+        sum += (__int128)factors[i] * at[i];
+    }
+    *value = (int64_t)sum;
+    return *value == sum;
+}
+
 /*
  * Arithmetic of affine forms and rows, checked: numbers beyond 2^62 are refused, never wrapped.
  */
@@ -113,12 +140,6 @@ bool fm_box_tighten(const fm_row *rows, size_t count, unsigned depth, int64_t *l
 
 enum { FM_PROJECTION_COLUMNS = 2 * FM_REFERENCE_DEPTH + 4 };
 
-/* sum of factors[column] * value[column] + constant >= 0 */
-typedef struct fm_wide_row {
-    int64_t constant;
-    int64_t factors[FM_PROJECTION_COLUMNS];
-} fm_wide_row;
-
 typedef struct fm_projection_level {
     size_t count;
     int64_t *rows; /* each: its constant, then factors of all columns up to this level's variable */
@@ -138,8 +159,12 @@ typedef struct fm_projection {
  * that box. All memory is the arena's. FM_E_NOMEM only.
  */
 fm_status fm_projection_create(fm_projection **projection, fm_arena *arena, unsigned parameters,
-                               unsigned variables, const fm_wide_row *rows, size_t count,
-                               const int64_t *least, const int64_t *most, fm_error *error);
+                               unsigned variables, const fm_line *rows, size_t count, const int64_t *least,
+                               const int64_t *most, fm_error *error);
+
+/* The same of the rows of a reference, whose loops are the variables. */
+fm_status fm_projection_of_reference(fm_projection **projection, fm_arena *arena,
+                                     const fm_reference *reference, fm_error *error);
 
 /* Do the parameters, values[0 … parameters-1], allow a point at all? (Where it says so and is not exact:
  * maybe.) */

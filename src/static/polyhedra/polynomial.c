@@ -352,7 +352,7 @@ void fm_quick_poly_clear(fm_quick_poly *quick)
     *quick = (fm_quick_poly){0};
 }
 
-bool fm_quick_poly_value(const fm_quick_poly *quick, const int64_t *values, int64_t *value)
+bool fm_quick_poly_wide(const fm_quick_poly *quick, const int64_t *values, __int128 *value)
 {
     __int128 sum = 0;
     for (size_t i = 0; i < quick->count; i++) {
@@ -366,9 +366,16 @@ bool fm_quick_poly_value(const fm_quick_poly *quick, const int64_t *values, int6
         if (sum % quick->denominator) return false;
         sum /= quick->denominator;
     }
-    if (sum < INT64_MIN || sum > INT64_MAX) return false;
-    *value = (int64_t)sum;
+    *value = sum;
     return true;
+}
+
+bool fm_quick_poly_value(const fm_quick_poly *quick, const int64_t *values, int64_t *value)
+{
+    __int128 wide;
+    if (!fm_quick_poly_wide(quick, values, &wide)) return false;
+    *value = (int64_t)wide;
+    return *value == wide;
 }
 
 /* ---- for people ---- */

@@ -6,18 +6,15 @@
 #ifndef FATHOM_STATIC_POLYNOMIAL_H
 #define FATHOM_STATIC_POLYNOMIAL_H
 
+#include "static/polyhedra/polyhedra.h"
+
 #include <gmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-enum { FM_COLUMNS = 64, FM_CONSTANT = FM_COLUMNS - 1 }; /* variables of a system; the place of the constant */
 enum { FM_MOST_DEGREE = 22 };
-
-typedef struct fm_line {
-    int64_t at[FM_COLUMNS]; /* factors of the variables; at[FM_CONSTANT] */
-} fm_line;
 
 typedef struct fm_counter_term {
     uint8_t powers[FM_COLUMNS];
@@ -65,7 +62,9 @@ typedef struct fm_quick_poly {
 /* False: no memory, or numbers beyond 2^100. */
 bool fm_quick_poly_create(fm_quick_poly *quick, const fm_poly *poly);
 void fm_quick_poly_clear(fm_quick_poly *quick);
-/* False: it is no whole number of 64 bits, or an intermediate does not fit. */
+/* False: it is no whole number, or one beyond 128 bits. */
+bool fm_quick_poly_wide(const fm_quick_poly *quick, const int64_t *values, __int128 *value);
+/* False: it is no whole number of 64 bits, or an intermediate does not fit 128. */
 bool fm_quick_poly_value(const fm_quick_poly *quick, const int64_t *values, int64_t *value);
 
 /* ---- for people ---- */

@@ -129,7 +129,7 @@ typedef struct row_set {
     unsigned columns; /* all of the projection's */
     const int64_t *least, *most;
     size_t count, capacity;
-    fm_wide_row *rows;
+    fm_line *rows;
     bool empty, incomplete;
 } row_set;
 
@@ -138,11 +138,11 @@ static bool in_range(__int128 value)
     return value <= FM_AFFINE_MOST && value >= -FM_AFFINE_MOST;
 }
 
-static void range_of(const row_set *set, const fm_wide_row *row, __int128 *low, __int128 *high)
+static void range_of(const row_set *set, const fm_line *row, __int128 *low, __int128 *high)
 {
-    *low = *high = row->constant;
+    *low = *high = row->at[FM_CONSTANT];
     for (unsigned c = 0; c < set->columns; c++) {
-        __int128 factor = row->factors[c];
+        __int128 factor = row->at[c];
         if (!factor) continue;
         *low += factor * (factor > 0 ? set->least[c] : set->most[c]);
         *high += factor * (factor > 0 ? set->most[c] : set->least[c]);
@@ -150,15 +150,16 @@ static void range_of(const row_set *set, const fm_wide_row *row, __int128 *low, 
 }
 
 /* -1: no memory. The row is divided by the greatest divisor of its factors. A derived one may be left out. */
-static int put_row(row_set *set, const fm_wide_row *row, bool derived)
+static int put_row(row_set *set, const fm_line *row, bool derived)
 {
     __int128 low, high;
     range_of(set, row, &low, &high);
     if (low >= 0) return 0;
     if (high < 0) set->empty = true;
     for (size_t i = 0; i < set->count; i++) {
-        if (memcmp(set->rows[i].factors, row->factors, set->columns * sizeof row->factors[0]) != 0) continue;
-        if (row->constant < set->rows[i].constant) set->rows[i].constant = row->constant;
+        if (memcmp(set->rows[i].at, row->at, set->columns * sizeof row->at[0]) != 0) continue;
+        if (row->at[FM_CONSTANT] < set->rows[i].at[FM_CONSTANT])
+            set->rows[i].at[FM_CONSTANT] = row->at[FM_CONSTANT];
         return 0;
     }
     if (derived && (!in_range(low) || !in_range(high) || set->count >= MOST_ROWS)) {
@@ -187,31 +188,30 @@ static int put_wide(row_set *set, const __int128 *factors, __int128 constant, bo
         if (constant < 0) set->empty = true;
         return 0;
     }
-    fm_wide_row row = {0};
+    fm_line row = {0};
     constant = divisor == 1 ? constant : fm_floor_divide_wide(constant, divisor);
     if (!in_range(constant)) {
         set->incomplete = true;
         return 0;
     }
-    row.constant = (int64_t)constant;
+    row.at[FM_CONSTANT] = (int64_t)constant;
     for (unsigned c = 0; c < set->columns; c++) {
         __int128 factor = factors[c] / divisor;
         if (!in_range(factor)) {
             set->incomplete = true;
             return 0;
         }
-        row.factors[c] = (int64_t)factor;
+        row.at[c] = (int64_t)factor;
     }
     return put_row(set, &row, derived);
 }
 
 /* Adds low's and high's rows so that the column vanishes. */
-static int combine_rows(row_set *to, const fm_wide_row *low, const fm_wide_row *high, unsigned column,
-                        bool *exact)
+static int combine_rows(row_set *to, const fm_line *low, const fm_line *high, unsigned column, bool *exact)
 {
-    const __int128 p = low->factors[column], q = -(__int128)high->factors[column];
-    __int128 factors[FM_PROJECTION_COLUMNS], constant = p * high->constant + q * low->constant;
-    for (unsigned c = 0; c < to->columns; c++) factors[c] = p * high->factors[c] + q * low->factors[c];
+    const __int128 p = low->at[column], q = -(__int128)high->at[column];
+    __int128 factors[FM_PROJECTION_COLUMNS], constant = p * high->at[FM_CONSTANT] + q * low->at[FM_CONSTANT];
+    for (unsigned c = 0; c < to->columns; c++) factors[c] = p * high->at[c] + q * low->at[c];
     if (p != 1 && q != 1) {
         __int128 least = constant;
         for (unsigned c = 0; c < to->columns; c++)
@@ -221,11 +221,11 @@ static int combine_rows(row_set *to, const fm_wide_row *low, const fm_wide_row *
     return put_wide(to, factors, constant, true);
 }
 
-static bool opposite_rows(const fm_wide_row *left, const fm_wide_row *right, unsigned columns)
+static bool opposite_rows(const fm_line *left, const fm_line *right, unsigned columns)
 {
-    if (left->constant != -right->constant) return false;
+    if (left->at[FM_CONSTANT] != -right->at[FM_CONSTANT]) return false;
     for (unsigned c = 0; c < columns; c++)
-        if (left->factors[c] != -right->factors[c]) return false;
+        if (left->at[c] != -right->at[c]) return false;
     return true;
 }
 
@@ -233,7 +233,7 @@ static bool opposite_rows(const fm_wide_row *left, const fm_wide_row *right, uns
 static bool find_equation(const row_set *set, unsigned column, size_t *low, size_t *high)
 {
     for (size_t i = 0; i < set->count; i++) {
-        if (set->rows[i].factors[column] != 1) continue;
+        if (set->rows[i].at[column] != 1) continue;
         for (size_t k = 0; k < set->count; k++)
             if (opposite_rows(&set->rows[i], &set->rows[k], set->columns)) {
                 *low = i;
@@ -253,25 +253,25 @@ static int eliminate_column(const row_set *from, row_set *to, unsigned column, b
     to->incomplete = false;
     to->empty = from->empty;
     for (size_t i = 0; i < from->count; i++)
-        if (!from->rows[i].factors[column] && put_row(to, &from->rows[i], false)) return -1;
+        if (!from->rows[i].at[column] && put_row(to, &from->rows[i], false)) return -1;
     for (size_t i = 0; i < from->count; i++) {
-        if (from->rows[i].factors[column] <= 0) continue;
+        if (from->rows[i].at[column] <= 0) continue;
         for (size_t k = 0; k < from->count; k++) {
-            if (from->rows[k].factors[column] >= 0) continue;
+            if (from->rows[k].at[column] >= 0) continue;
             if (equation && i != low && k != high) continue;
             if (combine_rows(to, &from->rows[i], &from->rows[k], column, exact)) return -1;
         }
     }
     /* The box bounds it too: rows that only say what it says were left out. */
-    fm_wide_row bound = {.constant = from->most[column]};
-    bound.factors[column] = -1;
+    fm_line bound = {.at[FM_CONSTANT] = from->most[column]};
+    bound.at[column] = -1;
     for (size_t i = 0; i < from->count; i++)
-        if (from->rows[i].factors[column] > 0 && combine_rows(to, &from->rows[i], &bound, column, exact))
+        if (from->rows[i].at[column] > 0 && combine_rows(to, &from->rows[i], &bound, column, exact))
             return -1;
-    bound.constant = -from->least[column];
-    bound.factors[column] = 1;
+    bound.at[FM_CONSTANT] = -from->least[column];
+    bound.at[column] = 1;
     for (size_t i = 0; i < from->count; i++)
-        if (from->rows[i].factors[column] < 0 && combine_rows(to, &bound, &from->rows[i], column, exact))
+        if (from->rows[i].at[column] < 0 && combine_rows(to, &bound, &from->rows[i], column, exact))
             return -1;
     if (to->incomplete) *exact = false;
     return 0;
@@ -285,15 +285,15 @@ static int keep_level(fm_projection *projection, fm_arena *arena, unsigned numbe
     level->rows = fm_arena_allocate(arena, set->count + 1, (columns + 1) * sizeof level->rows[0]);
     if (!level->rows) return -1;
     for (size_t i = 0; i < set->count; i++) {
-        if (number && !set->rows[i].factors[columns - 1]) continue;
+        if (number && !set->rows[i].at[columns - 1]) continue;
         int64_t *row = level->rows + level->count++ * (columns + 1);
-        row[0] = set->rows[i].constant;
-        memcpy(row + 1, set->rows[i].factors, columns * sizeof row[0]);
+        row[0] = set->rows[i].at[FM_CONSTANT];
+        memcpy(row + 1, set->rows[i].at, columns * sizeof row[0]);
     }
     return 0;
 }
 
-static int build_levels(fm_projection *projection, fm_arena *arena, const fm_wide_row *rows, size_t count)
+static int build_levels(fm_projection *projection, fm_arena *arena, const fm_line *rows, size_t count)
 {
     const unsigned columns = projection->parameters + projection->variables;
     row_set set = {.columns = columns, .least = projection->least, .most = projection->most}, next = set;
@@ -302,8 +302,8 @@ static int build_levels(fm_projection *projection, fm_arena *arena, const fm_wid
     projection->complete = true;
     for (size_t i = 0; i < count && !failed; i++) {
         __int128 factors[FM_PROJECTION_COLUMNS];
-        for (unsigned c = 0; c < columns; c++) factors[c] = rows[i].factors[c];
-        failed = put_wide(&set, factors, rows[i].constant, false);
+        for (unsigned c = 0; c < columns; c++) factors[c] = rows[i].at[c];
+        failed = put_wide(&set, factors, rows[i].at[FM_CONSTANT], false);
     }
     for (unsigned level = projection->variables; !failed; level--) {
         projection->levels[level].exact = exact;
@@ -324,8 +324,8 @@ static int build_levels(fm_projection *projection, fm_arena *arena, const fm_wid
 }
 
 fm_status fm_projection_create(fm_projection **projection, fm_arena *arena, unsigned parameters,
-                               unsigned variables, const fm_wide_row *rows, size_t count,
-                               const int64_t *least, const int64_t *most, fm_error *error)
+                               unsigned variables, const fm_line *rows, size_t count, const int64_t *least,
+                               const int64_t *most, fm_error *error)
 {
     const unsigned columns = parameters + variables;
     fm_projection *made = fm_arena_allocate(arena, 1, sizeof *made);
@@ -346,6 +346,19 @@ fm_status fm_projection_create(fm_projection **projection, fm_arena *arena, unsi
         return fm_fail_memory(error, count * sizeof *rows, "the bounds of a loop");
     *projection = made;
     return FM_OK;
+}
+
+fm_status fm_projection_of_reference(fm_projection **projection, fm_arena *arena,
+                                     const fm_reference *reference, fm_error *error)
+{
+    fm_line rows[reference->row_count + 1];
+    memset(rows, 0, sizeof rows);
+    for (size_t i = 0; i < reference->row_count; i++) {
+        rows[i].at[FM_CONSTANT] = reference->rows[i].constant;
+        memcpy(rows[i].at, reference->rows[i].factors, sizeof reference->rows[i].factors);
+    }
+    return fm_projection_create(projection, arena, 0, reference->depth, rows, reference->row_count,
+                                reference->least, reference->most, error);
 }
 
 fm_search_result fm_projection_search(const fm_projection *projection, unsigned from, bool last,
@@ -371,19 +384,19 @@ fm_status fm_form_extreme(const fm_row *rows, size_t count, unsigned depth, cons
                           fm_search_result *result, int64_t *value, int64_t *point, fm_error *error)
 {
     /* The form's value, without constant and common divisor, is the first variable. */
-    fm_wide_row wide[2 + count];
+    fm_line wide[2 + count];
     int64_t lows[FM_REFERENCE_DEPTH + 1], highs[FM_REFERENCE_DEPTH + 1], values[FM_REFERENCE_DEPTH + 1];
     int64_t divisor = 0;
     for (unsigned i = 0; i < depth; i++) divisor = fm_greatest_divisor(divisor, form->factors[i]);
     if (!divisor) divisor = 1;
     memset(wide, 0, (2 + count) * sizeof wide[0]);
-    wide[0].factors[0] = 1;
-    wide[1].factors[0] = -1;
+    wide[0].at[0] = 1;
+    wide[1].at[0] = -1;
     __int128 low = 0, high = 0;
     for (unsigned i = 0; i < depth; i++) {
         const int64_t factor = form->factors[i] / divisor;
-        wide[0].factors[i + 1] = -factor;
-        wide[1].factors[i + 1] = factor;
+        wide[0].at[i + 1] = -factor;
+        wide[1].at[i + 1] = factor;
         low += (__int128)factor * (factor > 0 ? least[i] : most[i]);
         high += (__int128)factor * (factor > 0 ? most[i] : least[i]);
         lows[i + 1] = least[i];
@@ -392,8 +405,8 @@ fm_status fm_form_extreme(const fm_row *rows, size_t count, unsigned depth, cons
     lows[0] = (int64_t)low;
     highs[0] = (int64_t)high;
     for (size_t r = 0; r < count; r++) {
-        wide[2 + r].constant = rows[r].constant;
-        memcpy(&wide[2 + r].factors[1], rows[r].factors, depth * sizeof(int64_t));
+        wide[2 + r].at[FM_CONSTANT] = rows[r].constant;
+        memcpy(&wide[2 + r].at[1], rows[r].factors, depth * sizeof(int64_t));
     }
     fm_arena *arena = fm_arena_create();
     fm_projection *projection = NULL;

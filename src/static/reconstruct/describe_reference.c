@@ -476,18 +476,11 @@ fm_description *fm_describe(fm_describer *self, uint32_t number)
     self->reference = &self->list->references[number];
     const fm_reference *reference = self->reference;
     fm_arena *arena = fm_arena_create();
-    fm_wide_row rows[reference->row_count + 1];
-    memset(rows, 0, (reference->row_count + 1) * sizeof rows[0]);
-    for (size_t i = 0; i < reference->row_count; i++) {
-        rows[i].constant = reference->rows[i].constant;
-        memcpy(rows[i].factors, reference->rows[i].factors, sizeof reference->rows[i].factors);
-    }
     fm_description *made = NULL;
     int64_t x[FM_REFERENCE_DEPTH];
     if (!arena)
-        fm_fail_memory(self->error, sizeof rows, "a description");
-    else if (fm_projection_create(&self->bounds, arena, 0, reference->depth, rows, reference->row_count,
-                                  reference->least, reference->most, self->error) == FM_OK)
+        fm_fail_memory(self->error, sizeof *reference, "a description");
+    else if (fm_projection_of_reference(&self->bounds, arena, reference, self->error) == FM_OK)
         made = describe_level(self, 0, x);
     fm_arena_destroy(arena);
     return made;

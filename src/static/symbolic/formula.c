@@ -15,7 +15,7 @@ static void formula_piece_clear(fm_formula_piece *piece)
 {
     free(piece->derived);
     free(piece->numbers);
-    free(piece->terms);
+    fm_quick_poly_clear(&piece->value);
     *piece = (fm_formula_piece){0};
 }
 
@@ -155,27 +155,21 @@ static bool add_shadows(making *this, unsigned variable)
     return add_shadow(this, marked, &piece->plain_counts[variable]);
 }
 
+static bool fits_64_bits(__int128 number)
+{
+    return number <= INT64_MAX && number >= -INT64_MAX;
+}
+
 static bool add_terms(making *this, const fm_poly *value)
 {
-    fm_formula_piece *piece = &this->piece;
-    fm_quick_poly quick;
-    const __int128 most = INT64_MAX;
-    if (!fm_quick_poly_create(&quick, value))
-        return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: numbers beyond 64 bits");
-    piece->terms = fm_calloc(quick.count + 1, sizeof *piece->terms);
-    bool fits = piece->terms && quick.denominator <= most;
-    for (size_t i = 0; i < quick.count && fits; i++) {
-        const fm_quick_term *from = &quick.terms[i];
-        fm_formula_term *to = &piece->terms[piece->term_count];
-        fits = from->factor <= most && from->factor >= -most;
-        if (from->factor == 0) continue;
-        to->factor = (int64_t)from->factor;
-        to->count = (uint8_t)from->count;
-        memcpy(to->columns, from->variables, sizeof to->columns);
-        piece->term_count++;
+    fm_quick_poly *made = &this->piece.value;
+    bool fits = fm_quick_poly_create(made, value) && fits_64_bits(made->denominator);
+    size_t left = 0;
+    for (size_t i = 0; i < made->count && fits; i++) {
+        fits = fits_64_bits(made->terms[i].factor);
+        if (made->terms[i].factor) made->terms[left++] = made->terms[i];
     }
-    piece->denominator = (int64_t)quick.denominator;
-    fm_quick_poly_clear(&quick);
+    made->count = left;
     return fits || fm_isl_fail(this->work, FM_E_LIMIT, "no formula: numbers beyond 64 bits");
 }
 
@@ -194,7 +188,7 @@ bool fm_formula_add(fm_isl_work *work, fm_formula *formula, const fm_system *sys
     if (variables > FM_FORMULA_MOST_VARIABLES)
         return fm_isl_fail(work, FM_E_LIMIT, "no formula: distances depend on too many variables");
     bool done = add_terms(&this, value);
-    if (done && this.piece.term_count == 0) { /* it never adds anything */
+    if (done && this.piece.value.count == 0) { /* it never adds anything */
         formula_piece_clear(&this.piece);
         return true;
     }
@@ -288,7 +282,7 @@ static bool same_conditions(const fm_formula_piece *a, const fm_formula_piece *b
 {
     if (a->variables || b->variables || a->columns != b->columns || a->derived_count != b->derived_count ||
         a->equality_count != b->equality_count || a->inequality_count != b->inequality_count ||
-        a->number_count != b->number_count || a->denominator != b->denominator)
+        a->number_count != b->number_count || a->value.denominator != b->value.denominator)
         return false;
     for (size_t i = 0; i < a->derived_count; i++) {
         const fm_derived *left = &a->derived[i], *right = &b->derived[i];
@@ -303,20 +297,20 @@ static bool same_conditions(const fm_formula_piece *a, const fm_formula_piece *b
 /* Adds the terms of the other; false: it cannot, and nothing is changed. */
 static bool join_pieces(fm_formula_piece *to, const fm_formula_piece *other)
 {
-    fm_formula_term *terms = fm_calloc(to->term_count + other->term_count + 1, sizeof *terms);
-    size_t count = to->term_count;
+    fm_quick_term *terms = fm_calloc(to->value.count + other->value.count + 1, sizeof *terms);
+    size_t count = to->value.count;
     bool fits = terms != NULL;
-    if (fits) memcpy(terms, to->terms, count * sizeof *terms);
-    for (size_t i = 0; i < other->term_count && fits; i++) {
-        const fm_formula_term *term = &other->terms[i];
+    if (fits) memcpy(terms, to->value.terms, count * sizeof *terms);
+    for (size_t i = 0; i < other->value.count && fits; i++) {
+        const fm_quick_term *term = &other->value.terms[i];
         size_t at = 0;
         while (at < count &&
-               (terms[at].count != term->count || memcmp(terms[at].columns, term->columns, term->count)))
+               (terms[at].count != term->count || memcmp(terms[at].variables, term->variables, term->count)))
             at++;
         if (at == count)
             terms[count++] = *term;
         else
-            fits = !__builtin_add_overflow(terms[at].factor, term->factor, &terms[at].factor);
+            fits = fits_64_bits(terms[at].factor += term->factor);
     }
     if (!fits) {
         free(terms);
@@ -325,9 +319,9 @@ static bool join_pieces(fm_formula_piece *to, const fm_formula_piece *other)
     size_t left = 0;
     for (size_t i = 0; i < count; i++)
         if (terms[i].factor) terms[left++] = terms[i];
-    free(to->terms);
-    to->terms = terms;
-    to->term_count = left;
+    free(to->value.terms);
+    to->value.terms = terms;
+    to->value.count = left;
     return true;
 }
 
@@ -350,7 +344,7 @@ void fm_formula_tidy(fm_formula *formula, const int64_t *least)
     }
     formula->count = count;
     for (size_t i = 0; i < formula->count;) { /* those that cancelled */
-        if (formula->pieces[i].term_count) {
+        if (formula->pieces[i].value.count) {
             i++;
             continue;
         }

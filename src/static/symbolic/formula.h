@@ -37,16 +37,8 @@ typedef struct fm_formula_piece {
     int64_t *numbers; /* lines of columns + 1 numbers, the constant last: quotients, equalities,
                          inequalities, then of each variable shadow, alone and plain */
     size_t number_count;
-    size_t term_count;
-    struct fm_formula_term *terms;
-    int64_t denominator;
+    fm_quick_poly value; /* by the columns; its numbers fit 64 bits */
 } fm_formula_piece;
-
-typedef struct fm_formula_term {
-    int64_t factor;
-    uint8_t count; /* of columns that are multiplied */
-    uint8_t columns[FM_MOST_DEGREE];
-} fm_formula_term;
 
 typedef struct fm_formula {
     fm_formula_piece *pieces;
@@ -93,38 +85,5 @@ fm_formula_status fm_formula_visit_points(const fm_formula *formula, const int64
 
 /* The sum at these values of the parameters. */
 fm_formula_status fm_formula_value(const fm_formula *formula, const int64_t *parameters, int64_t *value);
-
-/* ---- along one variable ---- */
-
-/*
- * The sum of a piece's polynomial along one variable, all others being fixed, without going through its
- * values one by one.
- */
-
-/* What is fixed along the variable: which columns vary with it, and the conditions that do, equalities first.
- */
-typedef struct fm_formula_along {
-    const fm_formula_piece *piece;
-    unsigned variable; /* its column */
-    const bool *varies;
-    const uint64_t *masks; /* of each derived column that is a quotient: the columns that its line has */
-    uint64_t varying;      /* the columns that vary, as bits */
-    const int64_t *const *conditions;
-    const uint64_t *condition_masks; /* the columns that each has */
-    size_t condition_count, equality_count;
-} fm_formula_along;
-
-/* The sum of a line over those of its columns that are not 0. */
-static inline bool fm_formula_masked_line_at(const fm_formula_piece *piece, const int64_t *line,
-                                             uint64_t mask, const int64_t *at, int64_t *value)
-{
-    __int128 sum = line[piece->columns];
-    for (; mask; mask &= mask - 1) {
-        const unsigned i = (unsigned)__builtin_ctzll(mask);
-        sum += (__int128)line[i] * at[i];
-    }
-    *value = (int64_t)sum;
-    return *value == sum;
-}
 
 #endif

@@ -170,10 +170,10 @@ static bool add_open(void *context, const fm_formula_piece *piece, const int64_t
         columns[one->column] =
             one->by ? quotient_poly(this, &of, one->by) : product_poly(one->factors, one->count, columns);
     }
-    for (size_t i = 0; i < piece->term_count && !this->failed; i++) {
-        const fm_formula_term *term = &piece->terms[i];
-        fm_poly product = product_poly(term->columns, term->count, columns);
-        fm_poly_add(&this->sum, &product, term->factor, piece->denominator);
+    for (size_t i = 0; i < piece->value.count && !this->failed; i++) {
+        const fm_quick_term *term = &piece->value.terms[i];
+        fm_poly product = product_poly(term->variables, term->count, columns);
+        fm_poly_add(&this->sum, &product, (int64_t)term->factor, (int64_t)piece->value.denominator);
         fm_poly_clear(&product);
     }
     for (unsigned i = 0; i < FM_COLUMNS; i++) {

@@ -17,6 +17,26 @@
  * by its differences: f(0) + … + f(n - 1) = sum over k of (k-th difference at 0) * binomial(n, k + 1).
  */
 
+/* What is fixed along the variable: which columns vary with it, and the conditions that do, equalities first.
+ */
+typedef struct fm_formula_along {
+    const fm_formula_piece *piece;
+    unsigned variable; /* its column */
+    const bool *varies;
+    const uint64_t *masks; /* of each derived column that is a quotient: the columns that its line has */
+    uint64_t varying;      /* the columns that vary, as bits */
+    const int64_t *const *conditions;
+    const uint64_t *condition_masks; /* the columns that each has */
+    size_t condition_count, equality_count;
+} fm_formula_along;
+
+/* The sum of a line over those of its columns that are not 0. */
+static inline bool masked_line_at(const fm_formula_piece *piece, const int64_t *line, uint64_t mask,
+                                  const int64_t *at, int64_t *value)
+{
+    return fm_line_masked_at(line, line[piece->columns], mask, at, value);
+}
+
 enum { MOST_PERIOD = 4096, MOST_SUM_DEGREE = 8, MOST_INTERVALS = 16 };
 
 /* Values of columns, lines and the polynomial at a point; false: beyond their bits. */
@@ -35,7 +55,7 @@ static bool formula_derive(const fm_formula_piece *piece, const fm_derived *one,
 {
     int64_t value = 1;
     if (one->by) {
-        if (!fm_formula_masked_line_at(piece, &piece->numbers[one->line], mask, at, &value)) return false;
+        if (!masked_line_at(piece, &piece->numbers[one->line], mask, at, &value)) return false;
         /* A shift of a negative number rounds down, as gcc and clang define it. */
         value = (one->by & (one->by - 1)) == 0 ? value >> __builtin_ctzll((uint64_t)one->by)
                                                : fm_floor_divide(value, one->by);
@@ -43,22 +63,6 @@ static bool formula_derive(const fm_formula_piece *piece, const fm_derived *one,
     for (unsigned i = 0; i < one->count; i++)
         if (__builtin_mul_overflow(value, at[one->factors[i]], &value)) return false;
     at[one->column] = value;
-    return true;
-}
-
-/* Values of columns, lines and the polynomial at a point; false: beyond their bits. */
-static bool formula_poly_at(const fm_formula_piece *piece, const int64_t *at, __int128 *value)
-{
-    __int128 sum = 0;
-    for (size_t i = 0; i < piece->term_count; i++) {
-        const fm_formula_term *term = &piece->terms[i];
-        __int128 product = term->factor;
-        for (unsigned k = 0; k < term->count; k++)
-            if (__builtin_mul_overflow(product, (__int128)at[term->columns[k]], &product)) return false;
-        if (__builtin_add_overflow(sum, product, &sum)) return false;
-    }
-    if (sum % piece->denominator) return false;
-    *value = sum / piece->denominator;
     return true;
 }
 
@@ -124,9 +128,10 @@ static bool find_shape(const fm_formula_along *along, shape *found)
         found->degrees[i] = (uint8_t)degree;
         found->curved |= degree == 2;
     }
-    for (size_t i = 0; i < piece->term_count; i++) {
+    for (size_t i = 0; i < piece->value.count; i++) {
         unsigned degree = 0;
-        for (unsigned k = 0; k < piece->terms[i].count; k++) degree += degrees[piece->terms[i].columns[k]];
+        for (unsigned k = 0; k < piece->value.terms[i].count; k++)
+            degree += degrees[piece->value.terms[i].variables[k]];
         if (degree > found->value) found->value = degree;
     }
     return found->value <= MOST_SUM_DEGREE;
@@ -232,8 +237,8 @@ static bool place_columns(const fm_formula_along *along, int64_t *at, int64_t va
 /* A condition at a point; false: too large for curves. */
 static bool condition_at(const fm_formula_along *along, size_t number, const int64_t *at, int64_t *value)
 {
-    return fm_formula_masked_line_at(along->piece, along->conditions[number], along->condition_masks[number],
-                                     at, value) &&
+    return masked_line_at(along->piece, along->conditions[number], along->condition_masks[number], at,
+                          value) &&
            *value < INT64_MAX / 8 && *value > -(INT64_MAX / 8);
 }
 
@@ -312,7 +317,7 @@ static bool sum_interval(const fm_formula_along *along, const shape *of, int64_t
     const unsigned points = all ? (unsigned)count : of->value + 1;
     for (unsigned i = 0; i < points; i++) {
         if (!place_columns(along, at, first + (int64_t)i * of->period) ||
-            !formula_poly_at(along->piece, at, &values[i]))
+            !fm_quick_poly_wide(&along->piece->value, at, &values[i]))
             return false;
         if (all && __builtin_add_overflow(*sum, values[i], sum)) return false;
     }
@@ -369,13 +374,6 @@ typedef struct evaluation {
 
 /* ---- which columns lines have ---- */
 
-static uint64_t mask_of(const fm_formula_piece *piece, const int64_t *line)
-{
-    uint64_t mask = 0;
-    for (unsigned i = 0; i < piece->columns; i++) mask |= (uint64_t)(line[i] != 0) << i;
-    return mask;
-}
-
 static void find_masks(evaluation *this, bool conditions)
 {
     const fm_formula_piece *piece = this->piece;
@@ -383,15 +381,15 @@ static void find_masks(evaluation *this, bool conditions)
     const int64_t *line = this->lines, *end = piece->numbers + piece->number_count;
     for (size_t i = 0; i < piece->derived_count; i++)
         this->derived_masks[i] =
-            piece->derived[i].by ? mask_of(piece, &piece->numbers[piece->derived[i].line]) : 0;
+            piece->derived[i].by ? fm_line_mask(&piece->numbers[piece->derived[i].line], piece->columns) : 0;
     for (size_t i = 0; conditions && i < MOST_MASKS && line < end; i++, line += width)
-        this->masks[i] = mask_of(piece, line);
+        this->masks[i] = fm_line_mask(line, piece->columns);
 }
 
 /* Of the line with that number, conditions first. */
 static uint64_t mask_at(const evaluation *this, size_t number, const int64_t *line)
 {
-    return number < MOST_MASKS ? this->masks[number] : mask_of(this->piece, line);
+    return number < MOST_MASKS ? this->masks[number] : fm_line_mask(line, this->piece->columns);
 }
 
 static void add_value(evaluation *this)
@@ -401,7 +399,7 @@ static void add_value(evaluation *this)
         if (!this->visit(this->context, this->piece, this->at)) this->status = FM_FORMULA_TOO_LONG;
         return;
     }
-    if (!formula_poly_at(this->piece, this->at, &value) ||
+    if (!fm_quick_poly_wide(&this->piece->value, this->at, &value) ||
         __builtin_add_overflow(this->sum, value, &this->sum))
         this->status = FM_FORMULA_OVERFLOW;
 }
@@ -689,7 +687,7 @@ static void go_through(evaluation *this, unsigned number, const int64_t *shadow,
             equalities += i < piece->equality_count;
         } else if (changes) {
             this->status = FM_FORMULA_TOO_LONG;
-        } else if (!fm_formula_masked_line_at(piece, line, mask_at(this, i, line), this->at, &value)) {
+        } else if (!masked_line_at(piece, line, mask_at(this, i, line), this->at, &value)) {
             this->status = FM_FORMULA_OVERFLOW;
         } else if (i < piece->equality_count ? value != 0 : value < 0) {
             return;
@@ -726,7 +724,7 @@ static void go_through(evaluation *this, unsigned number, const int64_t *shadow,
                 fits = formula_derive(piece, &piece->derived[i], this->derived_masks[i], this->at);
         for (size_t i = 0; i < count && fits && holds; i++) {
             int64_t value = 0;
-            fits = fm_formula_masked_line_at(piece, changing[i], changing_masks[i], this->at, &value);
+            fits = masked_line_at(piece, changing[i], changing_masks[i], this->at, &value);
             holds = i < equalities ? value == 0 : value >= 0;
         }
         if (!fits)

@@ -104,10 +104,10 @@ static bool piece_fits(const fm_symbolic *symbolic, const fm_formula_piece *piec
     for (size_t i = 0; i < piece->equality_count + piece->inequality_count; i++, line += piece->columns + 1u)
         line_interval(piece, line, columns, &size);
     long double all = 0;
-    for (size_t i = 0; i < piece->term_count; i++) {
-        long double product = fabsl((long double)piece->terms[i].factor);
-        for (unsigned k = 0; k < piece->terms[i].count; k++)
-            product *= magnitude_of(columns[piece->terms[i].columns[k]]) + 1;
+    for (size_t i = 0; i < piece->value.count; i++) {
+        long double product = fabsl((long double)piece->value.terms[i].factor);
+        for (unsigned k = 0; k < piece->value.terms[i].count; k++)
+            product *= magnitude_of(columns[piece->value.terms[i].variables[k]]) + 1;
         all += product;
     }
     return all < MOST && size < MOST;
@@ -162,20 +162,20 @@ static void put_line(FILE *out, const fm_formula_piece *piece, const int64_t *li
 
 static void put_value(FILE *out, const fm_formula_piece *piece)
 {
-    if (piece->denominator != 1) fputc('(', out);
-    for (size_t i = 0; i < piece->term_count; i++) {
-        const fm_formula_term *term = &piece->terms[i];
-        const int64_t factor = term->factor < 0 ? -term->factor : term->factor;
+    if (piece->value.denominator != 1) fputc('(', out);
+    for (size_t i = 0; i < piece->value.count; i++) {
+        const fm_quick_term *term = &piece->value.terms[i];
+        const int64_t factor = (int64_t)(term->factor < 0 ? -term->factor : term->factor);
         fputs(i ? term->factor < 0 ? " - " : " + " : term->factor < 0 ? "-" : "", out);
         if (factor != 1 || term->count == 0) put_number(out, factor);
         for (unsigned k = 0; k < term->count; k++) {
             if (k || factor != 1) fputs(" * ", out);
-            put_column(out, piece, term->columns[k]);
+            put_column(out, piece, term->variables[k]);
         }
     }
-    if (piece->denominator != 1) {
+    if (piece->value.denominator != 1) {
         fputs(") / ", out);
-        put_number(out, piece->denominator);
+        put_number(out, (int64_t)piece->value.denominator);
     }
 }
 
@@ -191,8 +191,9 @@ static void find_used(const fm_formula_piece *piece, bool *used)
     const int64_t *line = &piece->numbers[fm_formula_quotients(piece) * width];
     for (size_t i = 0; i < piece->equality_count + piece->inequality_count; i++, line += width)
         for (unsigned k = 0; k < piece->columns; k++) used[k] |= line[k] != 0;
-    for (size_t i = 0; i < piece->term_count; i++)
-        for (unsigned k = 0; k < piece->terms[i].count; k++) used[piece->terms[i].columns[k]] = true;
+    for (size_t i = 0; i < piece->value.count; i++)
+        for (unsigned k = 0; k < piece->value.terms[i].count; k++)
+            used[piece->value.terms[i].variables[k]] = true;
     for (size_t i = piece->derived_count; i-- > 0;) {
         const fm_derived *one = &piece->derived[i];
         if (!used[one->column]) continue;

@@ -31,7 +31,7 @@ static void write_piece(FILE *out, const fm_formula_piece *piece)
 {
     fprintf(out, "%u %u %u %zu %zu %zu %zu %zu", piece->parameters, piece->variables, piece->columns,
             piece->derived_count, piece->equality_count, piece->inequality_count, piece->number_count,
-            piece->term_count);
+            piece->value.count);
     for (unsigned i = 0; i < piece->variables; i++)
         fprintf(out, " %zu %zu %zu", piece->shadow_counts[i], piece->alone_counts[i], piece->plain_counts[i]);
     for (size_t i = 0; i < piece->derived_count; i++) {
@@ -41,10 +41,11 @@ static void write_piece(FILE *out, const fm_formula_piece *piece)
     }
     fputc(' ', out);
     write_numbers(out, piece->numbers, piece->number_count);
-    fprintf(out, " %" PRId64, piece->denominator);
-    for (size_t i = 0; i < piece->term_count; i++) {
-        fprintf(out, " %" PRId64 " %u", piece->terms[i].factor, piece->terms[i].count);
-        for (unsigned k = 0; k < piece->terms[i].count; k++) fprintf(out, " %u", piece->terms[i].columns[k]);
+    fprintf(out, " %" PRId64, (int64_t)piece->value.denominator);
+    for (size_t i = 0; i < piece->value.count; i++) {
+        const fm_quick_term *term = &piece->value.terms[i];
+        fprintf(out, " %" PRId64 " %u", (int64_t)term->factor, term->count);
+        for (unsigned k = 0; k < term->count; k++) fprintf(out, " %u", term->variables[k]);
     }
 }
 
@@ -179,13 +180,13 @@ static bool quotients_in_order(const fm_formula_piece *piece)
 
 static bool take_terms(row *from, fm_formula_piece *piece)
 {
-    piece->denominator = take_number(from, 1, INT64_MAX);
-    for (size_t i = 0; i < piece->term_count && !from->failed; i++) {
-        fm_formula_term *term = &piece->terms[i];
+    piece->value.denominator = take_number(from, 1, INT64_MAX);
+    for (size_t i = 0; i < piece->value.count && !from->failed; i++) {
+        fm_quick_term *term = &piece->value.terms[i];
         term->factor = take_number(from, -INT64_MAX, INT64_MAX);
-        term->count = (uint8_t)take_number(from, 0, FM_MOST_DEGREE);
+        term->count = (unsigned)take_number(from, 0, FM_MOST_DEGREE);
         for (unsigned k = 0; k < term->count; k++)
-            term->columns[k] = (uint8_t)take_number(from, 0, piece->columns - 1);
+            term->variables[k] = (uint8_t)take_number(from, 0, piece->columns - 1);
     }
     return !from->failed;
 }
@@ -203,7 +204,7 @@ static bool take_piece(const char *text, unsigned parameters, fm_formula_piece *
     piece->equality_count = (size_t)take_number(&from, 0, MOST_LINES);
     piece->inequality_count = (size_t)take_number(&from, 0, MOST_LINES);
     piece->number_count = (size_t)take_number(&from, 0, (int64_t)MOST_LINES * FM_COLUMNS);
-    piece->term_count = (size_t)take_number(&from, 0, MOST_TERMS);
+    piece->value.count = (size_t)take_number(&from, 0, MOST_TERMS);
     for (unsigned i = 0; i < piece->variables; i++) {
         piece->shadow_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
         piece->alone_counts[i] = (size_t)take_number(&from, 0, MOST_LINES);
@@ -211,11 +212,11 @@ static bool take_piece(const char *text, unsigned parameters, fm_formula_piece *
         lines += piece->shadow_counts[i] + piece->alone_counts[i] + piece->plain_counts[i];
     }
     /* a number takes two characters at least */
-    if (from.failed || piece->number_count > strlen(text) || piece->term_count > strlen(text)) return false;
+    if (from.failed || piece->number_count > strlen(text) || piece->value.count > strlen(text)) return false;
     piece->derived = fm_calloc(piece->derived_count + 1, sizeof *piece->derived);
     piece->numbers = fm_calloc(piece->number_count + 1, sizeof *piece->numbers);
-    piece->terms = fm_calloc(piece->term_count + 1, sizeof *piece->terms);
-    *no_memory = !piece->derived || !piece->numbers || !piece->terms;
+    piece->value.terms = fm_calloc(piece->value.count + 1, sizeof *piece->value.terms);
+    *no_memory = !piece->derived || !piece->numbers || !piece->value.terms;
     if (*no_memory || !take_derived(&from, piece)) return false;
     if (piece->derived_count != (size_t)(piece->columns - piece->parameters - piece->variables)) return false;
     lines += fm_formula_quotients(piece) + piece->equality_count + piece->inequality_count;

@@ -3,7 +3,7 @@
  * report.c - one self-contained HTML page: the template web/report.html with its parts put in.
  *
  * A part stands in the template as @@name@@. Everything that comes from a profile goes into the page
- * as JSON (report_data.c) and is shown as text by the page's script; only the title is also written
+ * as JSON and is shown as text by the page's script; only the title is also written
  * as HTML here, escaped.
  */
 #include <fathom/view.h>
@@ -24,10 +24,9 @@
 /*
  * ======== report data ========
  * A page that is too large for browsers is useless, so everything has a limit, and the page says where one
- * was reached. A histogram above MOST_BINS is given in loglinear bins (at most some thousands, error
- * below 1.6
- * %); those of threads and processes, where they have more than PARTS_BINS together, by powers of two, and
- * above MOST_CURVES of them not at all. Pairs of code sites: see late_choice.h.
+ * was reached. A histogram above MOST_BINS is given in loglinear bins (at most some thousands, error below
+ * 1.6 %); those of threads and processes, where they have more than PARTS_BINS together, by powers of two,
+ * and above MOST_CURVES of them not at all. Pairs of code sites: see report_selection.c.
  */
 
 enum {
@@ -47,6 +46,7 @@ typedef struct page_data {
     fm_source_files files;
     size_t pairs, parts, part_bins; /* in all */
     size_t parts_written;
+    bool keys; /* all are profiles of keys, and live in no cache of this machine */
 } page_data;
 
 static void text_field(FILE *out, const char *key, const char *text)
@@ -93,6 +93,20 @@ static fm_status write_bins(FILE *out, const char *key, const fm_histogram *hist
     return FM_OK;
 }
 
+/* Blocks of the cache that a reader is shown at first; without caches, of the first size at which something
+ * is late. */
+static uint64_t judged_blocks(const fm_profile *profile, const fm_cache *caches, size_t count)
+{
+    const fm_attribution *of = profile->attribution;
+    if (count && profile->granularity > 1)
+        return caches[fm_verdict_level(profile, caches, count)].bytes / profile->granularity;
+    for (size_t i = 0; of && i < of->edge_count; i++) {
+        const fm_cache size = {.bytes = of->edges[i] * profile->granularity};
+        if (size.bytes && fm_verdict_matters(profile, &size)) return of->edges[i];
+    }
+    return 0;
+}
+
 static void write_fits(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count)
 {
     fputs("\"caches\":[", out);
@@ -108,7 +122,7 @@ static void write_fits(FILE *out, const fm_profile *profile, const fm_cache *cac
             fputs("null", out);
         putc('}', out);
     }
-    putc(']', out);
+    fprintf(out, "],\"judged\":%" PRIu64, judged_blocks(profile, caches, count));
 }
 
 static void write_run(FILE *out, const fm_run *run)
@@ -155,8 +169,7 @@ static void write_sampling(FILE *out, const fm_profile *profile)
     count_field(out, "replaced", sampling->replaced);
     count_field(out, "never", sampling->never);
     count_field(out, "notArmed", sampling->not_armed);
-    count_field(out, "missSamples", fm_text_samples_of_misses(profile));
-    count_field(out, "blockSamples", fm_text_samples_of_footprint(profile));
+    truth_field(out, "few", fm_text_samples_of_misses(profile) < FM_FEWEST_SAMPLES);
     count_field(out, "burstTime", sampling->burst_time);
     count_field(out, "measuredTime", sampling->measured_time);
     fprintf(out, "\"measured\":%" PRIu64 "},", sampling->measured);
@@ -255,6 +268,135 @@ static void write_phases(FILE *out, const fm_phases *phases)
     fputs("]},", out);
 }
 
+/* ---- the verdict ---- */
+
+static void write_level(FILE *out, const fm_verdict *verdict, size_t level, const char *places)
+{
+    const fm_level_text text = fm_verdict_level_text(verdict, level);
+    const bool band = verdict->profile->accuracy && verdict->profile->accuracy->band_count;
+    putc('{', out);
+    text_field(out, "name", fm_text_cache_name(&verdict->caches[level]).text);
+    if (verdict->fits[level].misses.known) {
+        fprintf(out, "\"numbers\":[\"%s\",\"%s\",", text.misses.text, text.ratio.text);
+        if (band)
+            fprintf(out, "\"%s\"],", text.band.text);
+        else
+            fprintf(out, "\"%s\",\"%s\"],", text.late.text, text.first.text);
+    }
+    if (places[0]) text_field(out, "places", places);
+    fprintf(out, "\"size\":\"%s\"}", text.size.text);
+}
+
+static fm_status write_levels(FILE *out, const fm_verdict *verdict, fm_error *error)
+{
+    fm_status status = FM_OK;
+    bool first = true;
+    fputs("\"levels\":[", out);
+    for (size_t i = 0; i < verdict->count && !status; i++) {
+        const fm_miss_row *rows[FM_VERDICT_PLACES];
+        char places[FM_SENTENCE] = "", text[600];
+        size_t count = 0, used = 0;
+        if (verdict->fits[i].blocks == 0) continue;
+        if (verdict->order && !verdict->few) status = fm_verdict_places(verdict, i, rows, &count, error);
+        for (size_t k = 0; k < count; k++)
+            used += (size_t)snprintf(places + used, sizeof places - used, "%s%s", k ? ", " : "",
+                                     fm_miss_row_text(rows[k], text, sizeof text));
+        if (count && !(verdict->fits[i].late > 0))
+            snprintf(places + used, sizeof places - used, " (%s)", fm_text_cold(verdict->profile));
+        if (!first) putc(',', out);
+        first = false;
+        write_level(out, verdict, i, places);
+    }
+    fputs("],", out);
+    return status;
+}
+
+/* The first rows: as many as make most of the misses, and some. */
+static fm_status write_list(page_data *page, const fm_verdict *verdict, fm_error *error)
+{
+    enum { SHOWN = 5 };
+    const fm_view_options unicode = {.unicode = true};
+    char text[FM_SENTENCE];
+    FILE *out = page->out;
+    if (verdict->few || !fm_verdict_heading(verdict, text)) return FM_OK;
+    fputs("\"list\":{", out);
+    text_field(out, "heading", text);
+    text_field(out, "cache", fm_text_cache_name(&verdict->caches[verdict->judged]).text);
+    fputs("\"rows\":[", out);
+    for (size_t i = 0; i < verdict->listed && (i < SHOWN || i < verdict->told); i++) {
+        const fm_miss_row *row = fm_verdict_row(verdict, i);
+        const double misses = row->misses[verdict->judged];
+        fputs(i ? ",{" : "{", out);
+        text_field(out, "title", fm_miss_row_text(row, text, sizeof text));
+        fm_verdict_detail(verdict, row, text);
+        text_field(out, "detail", text);
+        text_field(out, "sure", fm_text_sure(row->uses, row->error, row->samples, &unicode).text);
+        if (row->kind == FM_ROW_LINE) {
+            const uint32_t file = fm_source_files_add(&page->files, verdict->table.of, row->file);
+            if (file == UINT32_MAX) return fm_fail_memory(error, sizeof file, "the files of a page");
+            fprintf(out, "\"file\":%" PRIu32 ",\"line\":%" PRIu32 ",", file, row->line);
+        }
+        fprintf(out, "\"misses\":\"%s\",\"share\":\"%s\"}", fm_text_short(misses).text,
+                fm_text_whole_percent(misses / fm_verdict_total(verdict)).text);
+    }
+    fputs("]},", out);
+    return FM_OK;
+}
+
+static void write_keys(FILE *out, const fm_profile *profile)
+{
+    fm_key_row rows[FM_KEY_ROWS];
+    char answer[FM_SENTENCE];
+    fm_verdict_of_keys(profile, rows, answer);
+    text_field(out, "answer", answer);
+    fputs("\"keys\":[", out);
+    for (size_t i = 0; i < FM_KEY_ROWS; i++) {
+        fprintf(out, "%s{\"blocks\":%" PRIu64 ",\"wanted\":", i ? "," : "", rows[i].blocks);
+        fm_json_write_real(out, rows[i].wanted);
+        fputs(",\"share\":", out);
+        fm_json_write_real(out, rows[i].share);
+        fputs(",\"hits\":", out);
+        fm_json_write_real(out, rows[i].hits);
+        putc('}', out);
+    }
+    fputs("],", out);
+}
+
+/* What the first screen says (miss_table.h). */
+static fm_status write_verdict(page_data *page, const fm_profile *profile, fm_error *error)
+{
+    enum { MOST_ROWS = 10 }; /* as the terminal has by itself: the sentences are the same */
+    FILE *out = page->out;
+    char text[FM_SENTENCE];
+    fm_profile known = *profile; /* nothing is said of code whose counts do not add up to the profile's */
+    fm_status status = FM_OK;
+    if (fm_miss_table_check(profile, false, NULL, NULL)) known.attribution = NULL;
+    fputs("\"verdict\":{", out);
+    if (profile->references == 0) {
+        text_field(out, "answer", "No references: nothing to show.");
+    } else if (page->keys) {
+        write_keys(out, profile);
+    } else if (page->cache_count) {
+        fm_verdict verdict;
+        status =
+            fm_verdict_make(&verdict, &known, page->caches, page->cache_count, FM_BY_LINE, MOST_ROWS, error);
+        if (status) return status;
+        if (fm_verdict_answer(&verdict, text)) text_field(out, "answer", text);
+        if (profile->accuracy && profile->accuracy->band_count) {
+            snprintf(text, sizeof text, "%g %% band", profile->accuracy->confidence * 100);
+            text_field(out, "band", text);
+        }
+        status = write_levels(out, &verdict, error);
+        if (!status) status = write_list(page, &verdict, error);
+        fm_verdict_clear(&verdict);
+    }
+    fm_verdict_covers(profile, text);
+    fputs("\"covers\":", out);
+    fm_json_write_string(out, text, FM_JSON_IN_HTML);
+    fputs("},", out);
+    return status;
+}
+
 static fm_status write_profile(page_data *page, const fm_profile *profile, bool part, fm_error *error)
 {
     FILE *out = page->out;
@@ -276,6 +418,8 @@ static fm_status write_profile(page_data *page, const fm_profile *profile, bool 
         if (status) return status;
     }
     if (profile->phases) write_phases(out, profile->phases);
+    if (!part) status = write_verdict(page, profile, error);
+    if (status) return status;
     write_fits(out, profile, page->caches, page->cache_count);
     putc('}', out);
     return FM_OK;
@@ -292,18 +436,25 @@ static void page_survey(page_data *page, const fm_profile *profile)
 }
 
 static fm_status write_page_data(page_data *page, const fm_report_options *options,
-                                 const fm_profile *const *profiles, size_t count, fm_error *error)
+                                 const fm_profile *const *profiles, size_t count, const fm_page_extra *extra,
+                                 fm_error *error)
 {
     FILE *out = page->out;
-    for (size_t i = 0; i < count; i++) page_survey(page, profiles[i]);
+    page->keys = true;
+    for (size_t i = 0; i < count; i++) {
+        page_survey(page, profiles[i]);
+        page->keys &= fm_text_counts_keys(profiles[i]);
+    }
+    for (size_t i = 0; i < page->cache_count; i++) page->keys &= page->caches[i].shared_by > 0;
     putc('{', out);
     text_field(out, "title", options->title);
     text_field(out, "version", FATHOM_VERSION);
-    count_field(out, "fewestSamples", FM_FEWEST_SAMPLES);
+    fm_status status = extra ? extra->write(out, extra->of, error) : FM_OK;
+    if (status) return status;
     fputs("\"caches\":[", out);
     for (size_t i = 0; i < page->cache_count; i++) {
         fputs(i ? ",{" : "{", out);
-        text_field(out, "name", page->caches[i].name);
+        text_field(out, "name", fm_text_cache_name(&page->caches[i]).text);
         count_field(out, "bytes", page->caches[i].bytes);
         count_field(out, "line", page->caches[i].line);
         count_field(out, "ways", page->caches[i].ways);
@@ -313,37 +464,36 @@ static fm_status write_page_data(page_data *page, const fm_report_options *optio
     for (size_t i = 0; i < count; i++) {
         if (i) putc(',', out);
         page->files.whole = profiles[i]->attribution;
-        fm_status status = write_profile(page, profiles[i], false, error);
+        status = write_profile(page, profiles[i], false, error);
         if (status) return status;
     }
     fprintf(out, "],\"partsLeftOut\":%zu,\"files\":", page->parts - page->parts_written);
-    fm_status status = fm_source_files_write(out, &page->files, error);
+    status = fm_source_files_write(out, &page->files, error);
     putc('}', out);
     return status;
 }
 
 fm_status fm_report_write_data(FILE *out, const fm_report_options *options, const fm_profile *const *profiles,
-                               size_t count, const fm_cache *caches, size_t cache_count, fm_error *error)
+                               size_t count, const fm_cache *caches, size_t cache_count,
+                               const fm_page_extra *extra, fm_error *error)
 {
     page_data page = {
         .out = out, .caches = caches, .cache_count = cache_count, .files = {.options = options}};
-    fm_status status = write_page_data(&page, options, profiles, count, error);
+    fm_status status = write_page_data(&page, options, profiles, count, extra, error);
     fm_source_files_clear(&page.files);
     return status;
 }
 
 /* ======== report ======== */
 
+#ifndef FATHOM_HAS_REPORT
+const unsigned char fm_page_template[] = {0};
+#endif
+
 bool fm_report_available(void)
 {
-#ifdef FATHOM_HAS_REPORT
-    return true;
-#else
-    return false;
-#endif
+    return fm_page_template[0] != 0;
 }
-
-#ifdef FATHOM_HAS_REPORT
 
 enum {
     FM_TITLE_MOST = 300,
@@ -356,6 +506,7 @@ typedef struct page {
     size_t count;
     const fm_cache *caches;
     size_t cache_count;
+    const fm_page_extra *extra;
 } page;
 
 /* Whether a profile before this one has the same name: the same run at another granularity, say. */
@@ -394,13 +545,19 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
     }
     if (length == 4 && memcmp(name, "data", 4) == 0)
         return fm_report_write_data(out, of->options, of->profiles, of->count, of->caches, of->cache_count,
-                                    error);
+                                    of->extra, error);
     return fm_fail(error, FM_E_FORMAT, NULL, "the report's template asks for an unknown part '%.*s'",
                    (int)length, name);
 }
 
-static fm_status write_page(FILE *out, const page *of, fm_error *error)
+fm_status fm_report_write_whole(FILE *out, const fm_report_options *options,
+                                const fm_profile *const *profiles, size_t count, const fm_cache *caches,
+                                size_t cache_count, const fm_page_extra *extra, fm_error *error)
 {
+    if (!fm_report_available())
+        return fm_fail(error, FM_E_UNSUPPORTED, NULL,
+                       "this build has no report page: it was built with FATHOM_REPORT=OFF");
+    const page of = {options, profiles, count, caches, cache_count, extra};
     const char *at = (const char *)fm_page_template;
     for (;;) {
         const char *mark = strstr(at, "@@");
@@ -410,18 +567,16 @@ static fm_status write_page(FILE *out, const page *of, fm_error *error)
             return FM_OK;
         }
         fwrite(at, 1, (size_t)(mark - at), out);
-        fm_status status = write_part(out, mark + 2, (size_t)(end - mark - 2), of, error);
+        fm_status status = write_part(out, mark + 2, (size_t)(end - mark - 2), &of, error);
         if (status) return status;
         at = end + 2;
     }
 }
-#endif
 
 fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options, size_t options_size,
                                      const fm_profile *const *profiles, size_t count, const fm_cache *caches,
                                      size_t cache_count, fm_error *error)
 {
-#ifdef FATHOM_HAS_REPORT
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "a report needs at least one profile");
     fm_report_options with_title;
     fm_status status =
@@ -429,14 +584,7 @@ fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options
     if (status != FM_OK) return status;
     char title[FM_TITLE_MOST];
     if (!with_title.title) with_title.title = title_of(profiles, count, title);
-    page of = {&with_title, profiles, count, caches, cache_count};
-    return write_page(out, &of, error);
-#else
-    (void)out, (void)options, (void)options_size, (void)profiles, (void)count, (void)caches,
-        (void)cache_count;
-    return fm_fail(error, FM_E_UNSUPPORTED, NULL,
-                   "this build has no report page: it was built with FATHOM_REPORT=OFF");
-#endif
+    return fm_report_write_whole(out, &with_title, profiles, count, caches, cache_count, NULL, error);
 }
 
 fm_status fm_report_write(FILE *out, const char *title, const fm_profile *const *profiles, size_t count,

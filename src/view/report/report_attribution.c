@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "profile/attribution/pair_errors.h"
+#include "view/miss_table.h"
 #include "view/report/report_parts.h"
 #include "view/text.h"
 
@@ -185,6 +186,11 @@ static fm_status write_places(const writer *w, fm_error *error)
     for (size_t i = 0; i < w->selection->places.count; i++) {
         if (i) putc(',', w->out);
         fm_places_write(w->out, w->places, w->selection->places.indices[i]);
+    }
+    fputs("],\"own\":[", w->out);
+    for (size_t i = 0; i < w->selection->places.count; i++) {
+        const uint32_t site = w->places->example[w->selection->places.indices[i]];
+        fprintf(w->out, "%s%zu", i ? "," : "", fm_place_own_frame(&w->attribution->sites[site]));
     }
     fputs("],", w->out);
     fm_status status = write_place_sums(w, "reuse", true, error);

@@ -137,6 +137,7 @@ fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_sel
  *   edges, lateFrom, all                 of the whole attribution
  *   modules [{path, buildId, unseen}]
  *   names   [of functions, shortened], fullNames [[number, name], …] where that makes a difference
+ *   own     [the frame of each place that a reader knows: its number, the innermost is 0]
  *   places  [see report_places.h], reuse [histogram, …], use [histogram, …]: as re-user, as earlier user
  *   sites   [[place, module, "address", path, column], …], paths [[parent, call], …]
  *   pairs   [[use, reuse, histogram…], …]
@@ -150,13 +151,25 @@ fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_sel
 fm_status fm_report_write_attribution(FILE *out, const fm_attribution *attribution, fm_source_files *files,
                                       size_t most, fm_error *error);
 
+/* What a page draws besides profiles: `write` writes fields of its data, each with a comma behind it. */
+typedef struct fm_page_extra {
+    fm_status (*write)(FILE *out, const void *of, fm_error *error);
+    const void *of;
+} fm_page_extra;
+
 /*
  * ======== report data ========
  * What the report page gets to draw, as JSON that is safe inside a script element.
  */
 
 fm_status fm_report_write_data(FILE *out, const fm_report_options *options, const fm_profile *const *profiles,
-                               size_t count, const fm_cache *caches, size_t cache_count, fm_error *error);
+                               size_t count, const fm_cache *caches, size_t cache_count,
+                               const fm_page_extra *extra, fm_error *error);
+
+/* The page, or FM_E_UNSUPPORTED where this build has none. The options are whole, with a title. */
+fm_status fm_report_write_whole(FILE *out, const fm_report_options *options,
+                                const fm_profile *const *profiles, size_t count, const fm_cache *caches,
+                                size_t cache_count, const fm_page_extra *extra, fm_error *error);
 
 /* web/report.html with its styles and scripts (cmake/web.cmake); ends with a 0 byte. */
 extern const unsigned char fm_page_template[];
