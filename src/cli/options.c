@@ -26,7 +26,7 @@ typedef struct cli_use {
 static bool parse_count_option(const char *text, bool bytes, uint64_t *target)
 {
     const bool has_none = *target == UINT64_MAX;
-    uint64_t value;
+    uint64_t value = 0;
     if (!(bytes ? cli_parse_bytes : cli_parse_count)(text, &value) || (has_none && value == UINT64_MAX))
         return false;
     *target = value;
