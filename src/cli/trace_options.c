@@ -4,7 +4,6 @@
  * there is to say about a trace after it was read.
  */
 #include "cli.h"
-#include "new_keys.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -146,54 +145,6 @@ int cli_reader_options(const cli_trace_options *trace, fm_reader_options *option
     options->csv_key_unit = said.key_unit;
     options->csv_size_unit = said.size_unit;
     return -1;
-}
-
-void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity)
-{
-    fm_trace_info info;
-    fm_reader_info(reader, &info);
-    if (info.key_found)
-        cli_note("the key is column %" PRIu64 ", '%s': %s (--key says another)", info.key_column,
-                 info.key_name, info.key_values);
-    if (info.key_unit_unknown && granularity > 1 && !info.key_identity)
-        cli_note("--granularity %" PRIu64 ": of what column '%s' counts, which by its name is not bytes; "
-                 "--key-unit BYTES makes it bytes (512 for sectors)",
-                 granularity, info.key_name);
-    if (info.key_identity && granularity > 1 && info.key_columns == 1)
-        cli_note("--granularity %" PRIu64
-                 ": column '%s' is an identity, no address: keys whose numbers are close "
-                 "are taken as one block; without --granularity, each key is one",
-                 granularity, info.key_name);
-    if (info.key_columns > 1 && info.key_identity && granularity > 1)
-        cli_note("--granularity %" PRIu64
-                 ": keys of several columns are hashed, and have no neighbours; --key-unit "
-                 "BYTES makes the last column a place within the others",
-                 granularity);
-}
-
-void cli_trace_notes(const fm_reader *reader)
-{
-    fm_trace_info info;
-    fm_reader_info(reader, &info);
-    if (info.fetches_skipped)
-        cli_note("instruction fetches skipped: %" PRIu64 " (--instructions all or only counts them)",
-                 info.fetches_skipped);
-    if (info.string_keys && info.key_columns > 1)
-        cli_note("distinct keys of several columns, hashed to 64 bits: %" PRIu64, info.string_keys);
-    else if (info.string_keys)
-        cli_note("distinct keys that are no numbers, hashed to 64 bits: %" PRIu64, info.string_keys);
-    if (info.string_collisions)
-        cli_complain("distinct keys whose 64-bit hash is that of another, taken as one with it: %" PRIu64,
-                     info.string_collisions);
-}
-
-void cli_trace_note_new_keys(const fm_reader *reader)
-{
-    fm_trace_info info;
-    cli_new_keys keys;
-    fm_reader_info(reader, &info);
-    cli_new_keys_look(&keys, &info);
-    cli_new_keys_note(&keys, info.references, info.string_keys);
 }
 
 int cli_check_level(uint64_t given, bool store, int *level)
