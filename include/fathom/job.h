@@ -26,6 +26,8 @@
 #include <fathom/analyzer.h>
 #include <fathom/collect.h>
 #include <fathom/machine.h>
+#include <fathom/phases.h>
+#include <fathom/predict.h>
 #include <fathom/profile.h>
 #include <fathom/sampled_run.h>
 #include <fathom/static.h>
@@ -176,6 +178,44 @@ FM_API fm_region *fm_job_region_get(const fm_job *job);
 FM_API fm_status fm_job_region_change(fm_job *job, const char *change, fm_error *error);
 FM_API fm_status fm_job_region(fm_job *job, fm_error *error);
 
+/* A program whose references are stored: no profile. The first process has the file that is named, the others
+ * the same name with their process number in it. */
+typedef struct fm_record_options {
+    const char *path; /* in the native format */
+    int level;        /* as in fm_writer_options */
+    bool overwrite;   /* files of other processes, too, that are there from an earlier run */
+    bool unused[3];   /* false: so that there is no padding at the end */
+} fm_record_options;
+FM_SIZED_BY(fm_status, fm_job_record, (size_t, size_t),
+            (sizeof(fm_record_options), sizeof(fm_collect_options)),
+            (fm_job *job, const fm_record_options *options, const fm_collect_options *program,
+             fm_error *error),
+            (job, options, program, error));
+
+/* The phases of a trace (phases.h), which is read three times. The profile of the job is that of the whole.
+ */
+typedef struct fm_phase_options {
+    uint64_t
+        threshold; /* level 1 is cut where blocks come back from further away; 0: where the trace changes */
+    double alike;  /* phases whose profiles overlap by this are of one kind; 0: 0.9 */
+} fm_phase_options;
+FM_SIZED_BY(fm_status, fm_job_find_phases, (size_t, size_t),
+            (sizeof(fm_reader_options), sizeof(fm_phase_options)),
+            (fm_job *job, const char *path, const fm_reader_options *reading,
+             const fm_phase_options *options, fm_error *error),
+            (job, path, reading, options, error));
+/* The profiles of the phases of a level, from 1 on; they stay until those of another inner level are asked
+ * for. How many there are. */
+FM_API size_t fm_job_phase_profiles(fm_job *job, size_t level, const fm_profile *const **profiles);
+/* The profile that a model expects for data of another size, which may be found in a trace by sampling its
+ * beginning. */
+FM_SIZED_BY(fm_status, fm_job_find_size, (size_t, size_t),
+            (sizeof(fm_reader_options), sizeof(fm_sampler_options)),
+            (fm_job *job, const fm_model *model, const char *path, const fm_reader_options *reading,
+             const fm_sampler_options *sampling, double *size, fm_error *error),
+            (job, model, path, reading, sampling, size, error));
+FM_API fm_status fm_job_predict(fm_job *job, const fm_model *model, double size, fm_error *error);
+
 /* How the program ended: what was started, or what it became by exec. */
 typedef struct fm_job_end {
     bool known;
@@ -205,9 +245,11 @@ typedef struct fm_job_files {
 FM_SIZED(fm_status, fm_job_write, fm_job_files, (fm_job *job, const fm_job_files *files, fm_error *error),
          (job, files, error));
 
-/* What is shown to people: what is wrong at every cache, and the code that does it. */
+/* What is shown to people: what is wrong at every cache, and the code that does it; of phases, those of a
+ * level. */
 typedef struct fm_screen_options {
-    uint64_t top; /* at most so many lines (functions, objects), and pairs; 0: none */
+    uint64_t top;   /* at most so many lines (functions, objects), pairs, phases; 0: none */
+    uint64_t depth; /* of phases: the level, from 1 on; 0: 1 */
     fm_by by;
     bool pairs, histogram; /* below it */
     bool unused[2];        /* false */
@@ -227,6 +269,9 @@ FM_SIZED_BY(fm_status, fm_profiles_show, (size_t, size_t),
              size_t cache_count, const fm_screen_options *screen, const fm_view_options *view,
              fm_error *error),
             (out, profiles, count, caches, cache_count, screen, view, error));
+/* The caches that profiles were asked about, each size once. How many there are, at most `capacity`. */
+FM_API size_t fm_profiles_caches(const fm_profile *const *profiles, size_t count, fm_cache *caches,
+                                 size_t capacity);
 /* A file of such profiles, as fm_job_write makes them. */
 typedef enum fm_result_kind { FM_RESULT_CALLGRIND = 0, FM_RESULT_PAIRS_CSV = 1 } fm_result_kind;
 FM_API fm_status fm_profile_result_write(const char *path, fm_result_kind kind, const fm_profile *profile,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample.h - what is estimated from samples of a run (sampled_run.h): a profile with a band, and which code
- * uses again what other code used. What is observed, and how it becomes an estimate: experimental/observations.h.
+ * uses again what other code used. What is observed, and how it becomes an estimate:
+ * experimental/observations.h.
  */
 #ifndef FATHOM_SAMPLE_H
 #define FATHOM_SAMPLE_H

@@ -23,8 +23,8 @@
 
 /*
  * A call with a struct that grows (fathom.h, "Structs that grow"): FM_SIZED(result, name, type, (parameters),
- * (arguments)) declares what the library exports, `result name_sized(size_t size, parameters)`, and the inline
- * function `result name(parameters)`, which hands sizeof(type) to it. result: fm_status or void.
+ * (arguments)) declares what the library exports, `result name_sized(size_t size, parameters)`, and the
+ * inline function `result name(parameters)`, which hands sizeof(type) to it. result: fm_status or void.
  * FM_SIZED_BY is the same with several sizes.
  */
 #define FM_SIZED(result, name, type, parameters, arguments)                                                  \

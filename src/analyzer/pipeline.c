@@ -25,9 +25,9 @@
 #include <fathom/experimental/pipeline.h>
 
 #include "analyzer/analyzer_state.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -210,6 +210,7 @@ static void *feed_all(void *context)
         }
         feed_analyzers(job, &job->batch);
         self->fed++;
+        FM_ASSERT(self->fed <= self->filled);
         const uint64_t most = self->most;
         if (most != AWAKE && self->filled - self->fed <= most) wake_threads(self, &self->room);
     }
@@ -313,6 +314,7 @@ static fm_status job_retire(fm_pipeline *self, uint64_t fed, fm_error *error)
         }
         job->late_count = 0;
         self->retired++;
+        FM_ASSERT(self->retired <= self->fed && self->filled - self->retired <= self->job_count);
     }
     return FM_OK;
 }

@@ -97,6 +97,19 @@ fm_status fm_job_settle(fm_job *job, fm_error *error)
     return status;
 }
 
+size_t fm_profiles_caches(const fm_profile *const *profiles, size_t count, fm_cache *caches, size_t capacity)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < profiles[i]->cache_count && found < capacity; j++) {
+            const fm_cache *cache = &profiles[i]->caches[j];
+            bool known = false;
+            for (size_t k = 0; k < found; k++) known |= caches[k].bytes == cache->bytes;
+            if (!known) caches[found++] = *cache;
+        }
+    return found;
+}
+
 /* ---- files ---- */
 
 typedef struct result_file {
@@ -313,7 +326,12 @@ fm_status fm_job_show_sized(size_t screen_size, size_t view_size, fm_job *job, F
     const fm_profile *const *profiles;
     const size_t count = fm_job_profiles(job, &profiles);
     if (status != FM_OK) return status;
+    if (job->recording) {
+        fm_job_show_recording(job, out, &terminal);
+        return FM_OK;
+    }
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "there are no profiles yet");
+    if (job->phases) return fm_job_show_phases(job, out, &own, &terminal, error);
     if (job->source == FM_JOB_TRACE && !profiles[0]->cold_known)
         fm_job_note(job,
                     "more distinct blocks than can be remembered under fm_job_options.bound: first touches "

@@ -11,9 +11,9 @@
 #define _GNU_SOURCE
 #include "process/tracee.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "process/program_file.h"
 
 #include <elf.h>

@@ -3,7 +3,7 @@
 #ifndef FATHOM_PROCESS_WATCH_H
 #define FATHOM_PROCESS_WATCH_H
 
-#include "base/threads.h"
+#include "base/crew.h"
 
 #include <fathom/status.h>
 #include <sys/types.h>
@@ -141,5 +141,12 @@ void fm_watch_wait(fm_watch *watch, double seconds);
  * killed, by fm_watch_attend. */
 void fm_watch_terminate(fm_watch *watch, int number);
 void fm_watch_kill(fm_watch *watch);
+
+/* ---- how a process ended ---- */
+
+/* Of a status as of waitpid: one of the two, the other is 0. */
+void fm_wait_status_read(int status, int *exit_code, int *signal);
+/* Does a program get this signal by its own fault, rather than from outside? */
+bool fm_signal_is_crash(int number);
 
 #endif

@@ -4,9 +4,9 @@
  * program's own functions, and gets out again.
  */
 #define _GNU_SOURCE
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "process/tracee.h"
 #include "sample/sampled_run_state.h"
 

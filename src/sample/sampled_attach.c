@@ -12,9 +12,9 @@
  * the program go.
  */
 #define _GNU_SOURCE
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "process/program_file.h"
 #include "process/tracee.h"
 #include "sample/sampled_run_state.h"

@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include "sample/sampled_program.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "process/program_file.h"
 #include "program/object_map.h"
 

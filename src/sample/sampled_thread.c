@@ -4,9 +4,9 @@
 #define _GNU_SOURCE
 #include "sample/sampled_thread.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "sample/sampled_program.h"
 
 #include <fathom/attribution.h>
+#include <fathom/experimental/observations.h>
 #include <fathom/sampled_run.h>
 #include <fathom/status.h>
 
@@ -82,7 +83,7 @@ void fm_latencies_free(fm_latencies *latencies);
 
 /*
  * One thread of a sampled program: takes its records out of its lane, and keeps what they
- * say until the end. Then all of it becomes observations (fathom/experimental/observations.h).
+ * say until the end. Then all of it becomes observations (fathom/sample.h).
  *
  * Positions of bursts and watches are worked out from the thread's own processor time and the rates of
  * accesses that were counted in between: A(t), the accesses as a function of time.

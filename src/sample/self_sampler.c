@@ -6,10 +6,10 @@
 #define _GNU_SOURCE
 #include <fathom/self_sampler.h>
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/input.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "process/program_file.h"
 
 #include <errno.h>

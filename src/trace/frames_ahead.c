@@ -8,8 +8,8 @@
  */
 #include "trace/frames_ahead.h"
 
+#include "base/crew.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "trace/zstd_frame.h"
 
 #include <stdlib.h>

@@ -8,9 +8,9 @@
  */
 #include "trace/read_ahead.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "trace/columns.h"
 
 #include <pthread.h>

@@ -3,10 +3,8 @@
  * and a region that comes from it (tests/static has the sources that it must understand). */
 #include "case.h"
 
-#include "base/threads.h"
+#include "base/crew.h"
 #include "static/front/front.h"
-#include "static/front/front_child.h"
-#include "static/front/front_clang.h"
 #include "static/region/region.h"
 #include "unit/build_parts.h"
 

@@ -9,9 +9,9 @@
  * on filling. A range is shorter than a piece, so that accesses to several blocks seldom have more; what
  * does not fit waits in memory of its own.
  */
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "engine/gpu/gpu.h"
 
 #include <stdlib.h>

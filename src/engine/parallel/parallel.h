@@ -42,8 +42,8 @@
 #ifndef FATHOM_ENGINE_PARALLEL_PARALLEL_H
 #define FATHOM_ENGINE_PARALLEL_PARALLEL_H
 
+#include "base/crew.h"
 #include "base/error.h"
-#include "base/threads.h"
 #include "engine/exact/exact_kernels.h"
 #include "engine/exact/exact_state.h"
 

@@ -11,9 +11,9 @@
 
 #include "static/region/region.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  */
 #include "static/counts/counts.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

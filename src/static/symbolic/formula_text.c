@@ -10,8 +10,8 @@
 #include "static/polyhedra/polyhedra.h"
 #include "static/polyhedra/polynomial.h"
 
+#include "base/crew.h"
 #include "base/memory.h"
-#include "base/threads.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

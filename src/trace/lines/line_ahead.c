@@ -10,9 +10,9 @@
 #define _GNU_SOURCE
 #include "trace/lines/line_ahead.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "trace/import/text_kernels.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  *
  * A ring of slots, one block each; blocks are numbered in the order of the file, and block number i has slot
  * i % slot_count. The consumer reads the headers, which say where the next one is, and so deals blocks
- * to the crew (base/threads.h); the payloads are read, checked and decoded by whoever is free. Three counters
+ * to the crew (base/crew.h); the payloads are read, checked and decoded by whoever is free. Three counters
  * only ever grow: dealt >= claimed, dealt >= taken >= dealt - slot_count.
  *
  * Headers are a hundred bytes of some hundred thousand: reading them one after the other takes a microsecond
@@ -13,9 +13,9 @@
  */
 #include "trace/native/native_ahead.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "trace/columns.h"
 
 #include <stdlib.h>

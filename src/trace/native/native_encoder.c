@@ -10,9 +10,9 @@
  */
 #include "trace/native/native_encoder.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "trace/columns.h"
 #include "trace/native/native_column.h"
 
