@@ -16,7 +16,7 @@
  *   wide         mean width of the band there
  * bench_sample_accuracy.py runs it and makes the tables.
  */
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

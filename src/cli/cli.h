@@ -3,12 +3,12 @@
  * cli.h - what every verb of the program shares: the table of verbs, options parsed from a table
  * (the same table prints --help), messages, exit codes, progress.
  *
- * The program sees the library through <fathom/fathom.h> only.
+ * The program sees the library through <fathom/experimental.h> only.
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <stdio.h>
 
 /* Exit codes, fixed by the contract. */

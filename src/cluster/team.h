@@ -11,7 +11,7 @@
 #include "cluster/transport.h"
 #include "engine/engine.h"
 
-#include <fathom/cluster.h>
+#include <fathom/experimental/cluster.h>
 
 /*
  * ==== team ====
@@ -19,10 +19,10 @@
  * Ranks that analyse one trace together. A team is what one rank has of it.
  *
  * A trace goes through in phases. In each, every rank feeds its share of the references, cut into one or more
- * *chunks* that threads of the rank may feed at the same time; then all ranks merge the phase together (merge_phase).
- * Time runs through the chunks of the rank whose place is 0, then through those of the one whose place is 1,
- * and so on; then comes the next phase. At the end all finish together, and rank 0 has the result, which is
- * that of one engine fed with everything in order.
+ * *chunks* that threads of the rank may feed at the same time; then all ranks merge the phase together
+ * (merge_phase). Time runs through the chunks of the rank whose place is 0, then through those of the one
+ * whose place is 1, and so on; then comes the next phase. At the end all finish together, and rank 0 has the
+ * result, which is that of one engine fed with everything in order.
  *
  * A call that fails leaves the team unusable; the caller tells the transport (fail), so that the others
  * do not wait.

@@ -68,8 +68,8 @@ static fm_collected_process describe_process(const fm_process *process)
     return described;
 }
 
-void fm_collection_process_sized(const fm_collection *collection, size_t index, fm_collected_process *process,
-                                 size_t process_size)
+void fm_collection_process_sized(size_t process_size, const fm_collection *collection, size_t index,
+                                 fm_collected_process *process)
 {
     const fm_collected_process known = index < collection->process_count
                                            ? describe_process(collection->processes[index])
@@ -77,8 +77,8 @@ void fm_collection_process_sized(const fm_collection *collection, size_t index, 
     fm_sized_copy(process, process_size, &known, sizeof known);
 }
 
-void fm_collection_state_get_sized(const fm_collection *collection, fm_collection_state *state,
-                                   size_t state_size)
+void fm_collection_state_get_sized(size_t state_size, const fm_collection *collection,
+                                   fm_collection_state *state)
 {
     const fm_collection_state now = {
         .collector = collection->collector,
@@ -192,8 +192,8 @@ size_t fm_collection_modules(const fm_collection *collection, size_t process, fm
 
 /* ---- objects ---- */
 
-fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_collected *given,
-                                         size_t given_size, const fm_late *late, size_t count,
+fm_status fm_collection_count_late_sized(size_t given_size, fm_collection *collection,
+                                         const fm_collected *given, const fm_late *late, size_t count,
                                          fm_error *error)
 {
     FM_REQUIRE(collection, error);

@@ -39,7 +39,7 @@ static fm_status job_take_options(fm_job *job, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_job_create_sized(fm_job **job, const fm_job_options *options, size_t options_size,
+fm_status fm_job_create_sized(size_t options_size, fm_job **job, const fm_job_options *options,
                               fm_error *error)
 {
     fm_job *self = *job = fm_calloc(1, sizeof *self);

@@ -223,8 +223,8 @@ static fm_status make_whole(phase_search *self, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_job_find_phases_sized(fm_job *job, const char *path, const fm_reader_options *reading,
-                                   size_t reading_size, const fm_phase_options *options, size_t options_size,
+fm_status fm_job_find_phases_sized(size_t reading_size, size_t options_size, fm_job *job, const char *path,
+                                   const fm_reader_options *reading, const fm_phase_options *options,
                                    fm_error *error)
 {
     fm_phase_options how;
@@ -450,10 +450,9 @@ static fm_status report_size(const size_search *self, const distance_pass *pass,
     return FM_OK;
 }
 
-fm_status fm_job_find_size_sized(fm_job *job, const fm_model *model, const char *path,
-                                 const fm_reader_options *reading, size_t reading_size,
-                                 const fm_sampler_options *sampling, size_t sampling_size, double *size,
-                                 fm_error *error)
+fm_status fm_job_find_size_sized(size_t reading_size, size_t sampling_size, fm_job *job,
+                                 const fm_model *model, const char *path, const fm_reader_options *reading,
+                                 const fm_sampler_options *sampling, double *size, fm_error *error)
 {
     fm_sampler_options how;
     size_search self = {0};

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 
+#include <fathom/experimental/observations.h>
 #include <fathom/job.h>
 #include <fathom/output.h>
-#include <fathom/sample.h>
 
 enum {
     FM_JOB_EDGES = 128 /* 32 caches make at most so many */,

@@ -137,8 +137,9 @@ static fm_status record_program(fm_job *job, const fm_collect_options *program, 
     return status;
 }
 
-fm_status fm_job_record_sized(fm_job *job, const fm_record_options *options, size_t options_size,
-                              const fm_collect_options *program, size_t program_size, fm_error *error)
+fm_status fm_job_record_sized(size_t options_size, size_t program_size, fm_job *job,
+                              const fm_record_options *options, const fm_collect_options *program,
+                              fm_error *error)
 {
     fm_collect_options own;
     FM_REQUIRE(job, error);

@@ -5,6 +5,9 @@
  * computes nothing itself.
  */
 #include "job/job_internal.h"
+#include <fathom/experimental/checks.h>
+#include <fathom/experimental/observations.h>
+#include <fathom/experimental/pipeline.h>
 
 #include "base/memory.h"
 #include "base/sized.h"
@@ -147,10 +150,10 @@ static fm_status simulate(simulation *self, const fm_reader_options *reading, fm
     return fm_profile_check((const fm_profile *const *)job->profile, 1, error);
 }
 
-fm_status fm_job_simulate_sized(fm_job *job, const char *path, const fm_reader_options *reading,
-                                size_t reading_size, const fm_virtual_sampler_options *sampler,
-                                size_t sampler_size, const fm_estimate_options *estimate,
-                                size_t estimate_size, fm_error *error)
+fm_status fm_job_simulate_sized(size_t reading_size, size_t sampler_size, size_t estimate_size, fm_job *job,
+                                const char *path, const fm_reader_options *reading,
+                                const fm_virtual_sampler_options *sampler,
+                                const fm_estimate_options *estimate, fm_error *error)
 {
     fm_reader_options own;
     FM_REQUIRE(job, error);

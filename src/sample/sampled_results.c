@@ -38,7 +38,7 @@ static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
     }
 }
 
-void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state, size_t state_size)
+void fm_sampled_run_state_get_sized(size_t state_size, fm_sampled_run *run, fm_sampled_run_state *state)
 {
     fm_sampled_run_state now = {
         .seconds = run->ended ? run->seconds : fm_now() - run->watch.started,
@@ -120,8 +120,8 @@ static uint64_t understood_bursts(const fm_sampled_thread *thread)
     return count;
 }
 
-void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
-                                      fm_sampled_run_process *process, size_t process_size)
+void fm_sampled_run_process_get_sized(size_t process_size, const fm_sampled_run *run, size_t index,
+                                      fm_sampled_run_process *process)
 {
     fm_sampled_run_process known = {0};
     uint32_t trouble = 0;
@@ -167,11 +167,10 @@ static double mean_rate(const fm_sampled_run *run)
     return nanoseconds > 0 ? accesses / nanoseconds : 1;
 }
 
-fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
-                              fm_error *error)
+static fm_status take_observations(fm_sampled_run *run, size_t granularity, size_t process,
+                                   fm_samples **samples, fm_error *error)
 {
     *samples = NULL;
-    FM_REQUIRE(run, error);
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
     fm_status status = fm_sampled_samples_create(samples, UINT64_C(1) << run->context.shifts[granularity],
@@ -297,8 +296,8 @@ static fm_status tell_rates(const fm_sampled_run *run, fm_profile *profile, fm_e
         limited, limited == 1 ? " was" : "s were", run->context.ceiling);
 }
 
-fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity, size_t process,
-                                        const fm_estimate_options *given, size_t given_size,
+fm_status fm_sampled_run_estimate_sized(size_t given_size, fm_sampled_run *run, size_t granularity,
+                                        size_t process, const fm_estimate_options *given,
                                         fm_estimate **estimate, fm_error *error)
 {
     *estimate = NULL;
@@ -309,7 +308,7 @@ fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity,
     fm_samples *samples = NULL;
     fm_status status =
         fm_sized_read(&options, sizeof options, given, given_size, "fm_estimate_options", error);
-    if (status == FM_OK) status = fm_sampled_run_take(run, granularity, process, &samples, error);
+    if (status == FM_OK) status = take_observations(run, granularity, process, &samples, error);
     if (status == FM_OK) status = tell_tags(run, &options, error);
     if (options.reach == 0 && !run->context.counters) options.reach = BELIEVED_FROM;
     if (status == FM_OK) set_limits(run, granularity, process, &options);

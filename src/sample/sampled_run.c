@@ -217,8 +217,8 @@ static fm_status check_options(const fm_sampled_run_options *options, fm_error *
     return fm_check_choice(options->method, FM_SAMPLED_RUN_ANY, "fm_sampled_run_options.method", error);
 }
 
-fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_options *given,
-                                     size_t given_size, fm_error *error)
+fm_status fm_sampled_run_start_sized(size_t given_size, fm_sampled_run **run,
+                                     const fm_sampled_run_options *given, fm_error *error)
 {
     *run = NULL;
     fm_sampled_run_options options;

@@ -145,7 +145,8 @@ void fm_sample_drain_abandon(fm_sampled_run *run);
 
 /* ---- sampled results ---- */
 
-/* Samples, for those who cannot include fathom/sample.h. Internal to src/sample. */
+/* Samples, for those who cannot include fathom/experimental/observations.h. Internal to src/sample. */
+typedef struct fm_samples fm_samples;
 
 fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, bool counters,
                                     fm_error *error);

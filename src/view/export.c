@@ -233,7 +233,7 @@ fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cach
  * How alike two profiles are, for people and for programs.
  */
 
-void fm_view_comparison_sized(FILE *out, const fm_comparison *given, size_t given_size, const char *name_a,
+void fm_view_comparison_sized(size_t given_size, FILE *out, const fm_comparison *given, const char *name_a,
                               const char *name_b)
 {
     fm_comparison known;
@@ -260,7 +260,7 @@ void fm_view_comparison_sized(FILE *out, const fm_comparison *given, size_t give
             comparison->curve_mean);
 }
 
-void fm_view_comparison_json_sized(FILE *out, const fm_comparison *given, size_t given_size,
+void fm_view_comparison_json_sized(size_t given_size, FILE *out, const fm_comparison *given,
                                    const char *name_a, const char *name_b)
 {
     fm_comparison known;

@@ -224,7 +224,7 @@ fm_view_options fm_text_options(const fm_view_options *given, size_t given_size)
     return known;
 }
 
-void fm_view_text_sized(FILE *out, const char *text, const fm_view_options *options, size_t options_size)
+void fm_view_text_sized(size_t options_size, FILE *out, const char *text, const fm_view_options *options)
 {
     fm_text_write_name(out, text, fm_text_options(options, options_size).unicode);
 }

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <fathom/experimental/verdicts.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

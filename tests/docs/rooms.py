@@ -67,7 +67,7 @@ class Rooms:
 
     def of(self, path):
         folder, name = os.path.split(path)
-        if folder == "include/fathom":
+        if folder.startswith("include/fathom"):
             return self.owner.get(name) or (path if path in self.may else None)
         while path and path not in self.may:
             path = os.path.dirname(path)
@@ -155,7 +155,7 @@ def main():
                 problems.append(f"{path}:{number}: includes {written} of {other}; {room} may include "
                                 f"{', '.join(may) or 'nothing'} ({PAGE})")
     for header in rooms.owner:
-        if not os.path.exists("include/fathom/" + header):
+        if not any(os.path.exists(folder + header) for folder in ("include/fathom/", "include/fathom/experimental/")):
             problems.append(f"{PAGE}: there is no include/fathom/{header}")
     for folder in rooms.unnamed_folders():
         problems.append(f"{PAGE}: {folder} has no line, as other folders of {rooms.of(folder + '/x')} have")

@@ -20,7 +20,7 @@ libdir() { dirname "$(dirname "$(find "$root" -name fathom.pc)")"; }
 case_ "install" install_
 case_ "program" has bin/fathom
 case_ "the installed program runs" "$root/bin/fathom" --version
-case_ "all public headers" bash -c "diff <(ls include/fathom) <(ls '$root/include/fathom')"
+case_ "all public headers" bash -c "diff <(ls -R include/fathom) <(cd '$root' && ls -R include/fathom)"
 lib=$(libdir)
 case_ "libraries and pkg-config file" test -e "$lib/libfathom.a" -a -e "$lib/libfathom.so" -a -e "$lib/pkgconfig/fathom.pc"
 if command -v scdoc >/dev/null; then
@@ -147,8 +147,8 @@ no_state() {
 }
 case_ "the library keeps no state outside its handles" no_state
 # C++ programs can use the headers.
-headers_in_cxx() { echo '#include <fathom/fathom.h>' | c++ -x c++ -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
-headers_in_c99() { echo '#include <fathom/fathom.h>' | cc -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+headers_in_cxx() { echo '#include <fathom/experimental.h>' | c++ -x c++ -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+headers_in_c99() { echo '#include <fathom/experimental.h>' | cc -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
 case_ "headers compile as C99" headers_in_c99
 # Programs that were compiled with other headers than the library's: options and results have other sizes.
 headers_of() { # name, a change to trace.h

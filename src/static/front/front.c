@@ -51,8 +51,8 @@ static bool has_ending(const char *path, const char *endings)
     return false;
 }
 
-fm_status fm_region_open_sized(fm_region **region, const char *path, const fm_region_options *options,
-                               size_t options_size, fm_error *error)
+fm_status fm_region_open_sized(size_t options_size, fm_region **region, const char *path,
+                               const fm_region_options *options, fm_error *error)
 {
     fm_region_options own;
     *region = NULL;

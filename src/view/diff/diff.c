@@ -431,8 +431,8 @@ static fm_status diff_fill(fm_diff *diff, const fm_diff_options *options, fm_err
     return make_tables(diff, error);
 }
 
-fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const fm_profile *after,
-                               const fm_diff_options *given, size_t given_size, fm_error *error)
+fm_status fm_diff_create_sized(size_t given_size, fm_diff **diff, const fm_profile *before,
+                               const fm_profile *after, const fm_diff_options *given, fm_error *error)
 {
     *diff = NULL;
     FM_REQUIRE(before, error);

@@ -9,7 +9,7 @@
 #ifndef FATHOM_VIEW_DIFF_DIFF_PARTS_H
 #define FATHOM_VIEW_DIFF_DIFF_PARTS_H
 
-#include <fathom/diff.h>
+#include <fathom/experimental/verdicts.h>
 #include <fathom/status.h>
 
 #include "view/miss_table.h"

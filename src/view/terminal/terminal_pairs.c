@@ -632,8 +632,8 @@ static fm_status write_list(const list_view *view, fm_error *error)
     return status;
 }
 
-fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
-                              const fm_view_options *given, size_t given_size, fm_error *error)
+fm_status fm_view_pairs_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *cache,
+                              size_t most, const fm_view_options *given, fm_error *error)
 {
     FM_REQUIRE(profile, error);
     fm_view_options known;

@@ -205,8 +205,8 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
  * that are as large as the cache's lines; else it stays empty and a note says why.
  */
 
-void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                          const fm_view_options *given, size_t given_size)
+void fm_view_caches_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *caches,
+                          size_t count, const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     if (count == 0) return;
@@ -359,8 +359,8 @@ static void write_resources(FILE *out, const fm_bounds_part *whole, const fm_vie
     }
 }
 
-void fm_view_bounds_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
-                          size_t given_size)
+void fm_view_bounds_sized(size_t given_size, FILE *out, const fm_profile *profile,
+                          const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     const fm_bounds *bounds = profile->bounds;

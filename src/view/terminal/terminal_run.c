@@ -177,8 +177,8 @@ static void write_parts(const parts_table *table, const fm_profile *whole, unsig
     tree_clear(&tree);
 }
 
-void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                         const fm_view_options *given, size_t given_size)
+void fm_view_parts_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *caches,
+                         size_t count, const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     if (profile->part_count == 0) return;
@@ -284,8 +284,8 @@ static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled
     putc('\n', out);
 }
 
-void fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_sampled_facts *given_facts,
-                           size_t facts_size, const fm_view_options *given, size_t given_size)
+void fm_view_sampled_sized(size_t facts_size, size_t given_size, FILE *out, const fm_profile *profile,
+                           const fm_sampled_facts *given_facts, const fm_view_options *given)
 {
     const fm_view_options options = fm_text_options(given, given_size);
     fm_sampled_facts facts = {0};
@@ -367,8 +367,8 @@ static void write_levels(FILE *out, const fm_site_latency *of)
     }
 }
 
-void fm_view_latencies_sized(FILE *out, const fm_attribution *attribution, size_t most,
-                             const fm_view_options *given, size_t given_size)
+void fm_view_latencies_sized(size_t given_size, FILE *out, const fm_attribution *attribution, size_t most,
+                             const fm_view_options *given)
 {
     const fm_view_options options = fm_text_options(given, given_size);
     size_t count = 0;

@@ -21,8 +21,8 @@
  * fm_analyzer_feed, whatever the number of threads. One thread at a time uses a pipeline, and nobody else
  * uses the analyzers until it was drained.
  */
-#ifndef FATHOM_PIPELINE_H
-#define FATHOM_PIPELINE_H
+#ifndef FATHOM_EXPERIMENTAL_PIPELINE_H
+#define FATHOM_EXPERIMENTAL_PIPELINE_H
 
 #include <fathom/analyzer.h>
 
@@ -48,13 +48,9 @@ typedef struct fm_pipeline_options {
 
 typedef struct fm_pipeline fm_pipeline;
 
-FM_API fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_options *options,
-                                          size_t options_size, fm_error *error);
-static inline fm_status fm_pipeline_create(fm_pipeline **pipeline, const fm_pipeline_options *options,
-                                           fm_error *error)
-{
-    return fm_pipeline_create_sized(pipeline, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_pipeline_create, fm_pipeline_options,
+         (fm_pipeline **pipeline, const fm_pipeline_options *options, fm_error *error),
+         (pipeline, options, error));
 /* Late references of this analyzer, from this range on, are told. To be called before it is fed. */
 FM_API fm_status fm_pipeline_report_late(fm_pipeline *pipeline, fm_analyzer *analyzer, uint32_t from,
                                          fm_error *error);
@@ -66,6 +62,21 @@ FM_API fm_status fm_pipeline_feed(fm_pipeline *pipeline, const fm_batch *batch, 
 FM_API fm_status fm_pipeline_drain(fm_pipeline *pipeline, fm_error *error);
 /* Ends the threads; what is queued is dropped. NULL is fine. */
 FM_API void fm_pipeline_destroy(fm_pipeline *pipeline);
+
+/*
+ * References without an analyzer: the blocks that accesses touch, in order, with the tags of the accesses
+ * (NULL where a batch has none). For whoever looks at references himself, as a virtual sampler does
+ * (observations.h).
+ */
+typedef struct fm_block_stream fm_block_stream;
+typedef fm_status (*fm_block_taker)(void *context, const uint64_t *blocks, const uint32_t *tags, size_t count,
+                                    fm_error *error);
+FM_API fm_status fm_block_stream_create(fm_block_stream **stream, uint64_t granularity, fm_error *error);
+FM_API void fm_block_stream_destroy(fm_block_stream *stream); /* NULL is fine */
+/* Calls `take` one or several times. FM_E_CORRUPT: an access is of a size that no trace has; what was before
+ * it was taken. */
+FM_API fm_status fm_block_stream_feed(fm_block_stream *stream, const fm_batch *batch, fm_block_taker take,
+                                      void *context, fm_error *error);
 
 #ifdef __cplusplus
 }

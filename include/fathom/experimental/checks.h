@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_kind.h - what a file is, by its first bytes: for messages about the wrong one, and for the question
- * whether it may be written over.
+ * checks.h - what is asked of files and of profiles before something is done with them: whether one may be
+ * written over, whether one can be true.
  */
-#ifndef FATHOM_FILE_KIND_H
-#define FATHOM_FILE_KIND_H
+#ifndef FATHOM_EXPERIMENTAL_CHECKS_H
+#define FATHOM_EXPERIMENTAL_CHECKS_H
 
+#include <fathom/profile.h>
 #include <fathom/status.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* Whether profiles, of one run at different granularities, keep the laws of docs/TESTING.md, as all do that
+ * the library makes: that counts are the sums of their parts, that no distance is larger than there are
+ * blocks, … For whoever fills or changes one. FM_E_INTERNAL names the law and the numbers. */
+FM_API fm_status fm_profile_check(const fm_profile *const *profiles, size_t count, fm_error *error);
+
+/* What a file is, by its first bytes. */
 typedef enum fm_file_kind {
     FM_FILE_OTHER,    /* none of these; or it is not there, no regular file, or cannot be read */
     FM_FILE_PROFILE,  /* profile.h; with its phases, too */

@@ -16,8 +16,8 @@
  *
  * Where MPI itself fails, it ends the job.
  */
-#ifndef FATHOM_PUBLIC_CLUSTER_H
-#define FATHOM_PUBLIC_CLUSTER_H
+#ifndef FATHOM_EXPERIMENTAL_CLUSTER_H
+#define FATHOM_EXPERIMENTAL_CLUSTER_H
 
 #include <fathom/analyzer.h>
 #include <fathom/profile.h>
@@ -84,15 +84,11 @@ typedef struct fm_cluster_work {
  * other ranks nothing. *memory_addresses: see fm_trace_info. Damage of the trace is a failure unless the
  * listener hears of it. A rank that fails must call fm_cluster_abort.
  */
-FM_API fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *work, size_t work_size,
-                                          size_t reading_size, size_t listener_size, fm_profile **profiles,
-                                          bool *memory_addresses, fm_error *error);
-static inline fm_status fm_cluster_analyze(fm_cluster *cluster, const fm_cluster_work *work,
-                                           fm_profile **profiles, bool *memory_addresses, fm_error *error)
-{
-    return fm_cluster_analyze_sized(cluster, work, sizeof *work, sizeof *work->reading,
-                                    sizeof *work->listener, profiles, memory_addresses, error);
-}
+FM_SIZED_BY(fm_status, fm_cluster_analyze, (size_t, size_t, size_t),
+            (sizeof(fm_cluster_work), sizeof *work->reading, sizeof *work->listener),
+            (fm_cluster *cluster, const fm_cluster_work *work, fm_profile **profiles, bool *memory_addresses,
+             fm_error *error),
+            (cluster, work, profiles, memory_addresses, error));
 
 #ifdef __cplusplus
 }
