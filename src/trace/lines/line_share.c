@@ -29,7 +29,7 @@ static bool line_share_claim(void *context, uint64_t wanted, fm_trace_range *ran
     fm_line_share *share = context;
     const uint64_t left = share->stream->input.total - share->next;
     uint64_t bytes = wanted * share->line_bytes / 256 + 1;
-    if (bytes > left) bytes = line_share_left;
+    if (bytes > left) bytes = left;
     *range = (fm_trace_range){.at = share->next, .left = bytes};
     share->next += bytes;
     return bytes > 0;
