@@ -6,8 +6,9 @@
  *
  *     experimental/observations.h     samples of a run, from wherever they are, and the estimators
  *     experimental/pipeline.h         threads between a source of batches and its analyzers; blocks without
- * one experimental/cluster.h          one trace analysed by the ranks of an MPI job
+ *     experimental/cluster.h          one trace analysed by the ranks of an MPI job
  *     experimental/region_formulas.h  formulas of open parameters, of source code
+ *     experimental/simulate.h         a job that shows a trace to a virtual sampler
  *     experimental/checks.h           what a file is; whether a profile can be true
  *     experimental/verdicts.h         what the first screen and a comparison rest on
  *
@@ -21,6 +22,7 @@
 #include <fathom/experimental/observations.h>
 #include <fathom/experimental/pipeline.h>
 #include <fathom/experimental/region_formulas.h>
+#include <fathom/experimental/simulate.h>
 #include <fathom/experimental/verdicts.h>
 #include <fathom/fathom.h>
 

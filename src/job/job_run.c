@@ -12,12 +12,8 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
-<<<<<<< HEAD
-#include <fathom/pipeline.h>
-#include <fcntl.h>
-=======
 #include <fathom/experimental/pipeline.h>
->>>>>>> main
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

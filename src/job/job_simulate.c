@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
+#include <fathom/experimental/simulate.h>
+
 #include <stdlib.h>
 #include <string.h>
 
