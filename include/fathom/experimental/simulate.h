@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * simulate.h - a job (fathom/job.h) that shows a stored trace to a virtual sampler: how far an estimate is
- * from the truth.
- */
+/* experimental/simulate.h - a sampler tried on a stored trace, whose truth is known. */
 #ifndef FATHOM_EXPERIMENTAL_SIMULATE_H
 #define FATHOM_EXPERIMENTAL_SIMULATE_H
 
@@ -13,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Of the sampler, the granularity is the job's; of the estimate, what depends on code. */
+/* A trace that goes past a virtual sampler (observations.h): how far an estimate is from the truth. */
 FM_SIZED_BY(fm_status, fm_job_simulate, (size_t, size_t, size_t),
             (sizeof(fm_reader_options), sizeof(fm_virtual_sampler_options), sizeof(fm_estimate_options)),
             (fm_job *job, const char *path, const fm_reader_options *reading,
