@@ -37,13 +37,13 @@ typedef struct cc_command {
 } cc_command;
 
 /* There is room for all arguments, all words of the compiler, and ADDED_MOST. */
-static void add(cc_command *line, const char *word)
+static void add_word(cc_command *line, const char *word)
 {
     if (line->count + 1 < line->room) line->words[line->count++] = (char *)(uintptr_t)word;
 }
 
 /* Takes a word over that was allocated. False: it is NULL, or one too many. */
-static bool keep(cc_command *line, char *word)
+static bool keep_word(cc_command *line, char *word)
 {
     if (line->made_count == ADDED_MOST) {
         free(word);
@@ -59,8 +59,8 @@ static bool add_joined(cc_command *line, const char *a, const char *b, const cha
     size_t length = strlen(a) + strlen(b) + strlen(c) + 1;
     char *text = malloc(length);
     if (text) snprintf(text, length, "%s%s%s", a, b, c);
-    if (!keep(line, text)) return false;
-    add(line, text);
+    if (!keep_word(line, text)) return false;
+    add_word(line, text);
     return true;
 }
 
@@ -169,9 +169,9 @@ static bool choose_compiler(const cc_language *language, cc_command *line)
     const char *chosen = getenv(language->variable);
     if (!chosen || chosen[strspn(chosen, " \t")] == '\0') chosen = language->usual;
     char *text = strdup(chosen), *rest = NULL;
-    if (!keep(line, text)) return false;
+    if (!keep_word(line, text)) return false;
     for (char *word = strtok_r(text, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
-        add(line, word);
+        add_word(line, word);
     return line->count > 0;
 }
 
@@ -226,20 +226,20 @@ static void add_clang(cc_command *line, int version, bool openmp)
      */
     static const char *const one_by_one[] = {"-force-vector-width=1", "-force-vector-interleave=1", NULL};
     for (size_t i = 0; past_driver[i]; i++) {
-        add(line, "-Xclang");
-        add(line, past_driver[i]);
+        add_word(line, "-Xclang");
+        add_word(line, past_driver[i]);
     }
     for (size_t i = 0; to_passes[i]; i++) {
-        add(line, "-mllvm");
-        add(line, to_passes[i]);
+        add_word(line, "-mllvm");
+        add_word(line, to_passes[i]);
     }
     if (version >= 13) {
-        add(line, "-mllvm");
-        add(line, "-asan-use-stack-safety=0");
+        add_word(line, "-mllvm");
+        add_word(line, "-asan-use-stack-safety=0");
     }
     for (size_t i = 0; openmp && one_by_one[i]; i++) {
-        add(line, "-mllvm");
-        add(line, one_by_one[i]);
+        add_word(line, "-mllvm");
+        add_word(line, one_by_one[i]);
     }
 }
 
@@ -268,7 +268,7 @@ static bool add_gcc(cc_command *line, const compiler_line *asked, const cc_compi
     if (fine && compiles) fine = add_plugin(line, compiler, parts, &late);
     if (fine && !late) fine = add_joined(line, "-specs=", parts, "/gcc-early.specs");
     if (fine && !late && reads_file) fine = add_joined(line, "-Wa,", parts, "/early.s");
-    if (fine && inlines && (asked->pic || asked->shared)) add(line, "-Wa,--defsym,fathom_pic=1");
+    if (fine && inlines && (asked->pic || asked->shared)) add_word(line, "-Wa,--defsym,fathom_pic=1");
     if (fine && inlines) fine = add_joined(line, "-Wa,", parts, "/inline.s");
     return fine;
 }
@@ -276,7 +276,7 @@ static bool add_gcc(cc_command *line, const compiler_line *asked, const cc_compi
 static bool add_compiling(cc_command *line, const compiler_line *asked, const cc_compiler *compiler,
                           const char *parts)
 {
-    if (!asked->debug_chosen && (asked->sources || compiler->family == FAMILY_GCC)) add(line, "-g");
+    if (!asked->debug_chosen && (asked->sources || compiler->family == FAMILY_GCC)) add_word(line, "-g");
     if (compiler->family == FAMILY_GCC) return add_gcc(line, asked, compiler, parts);
     if (asked->sources || asked->lto) add_clang(line, compiler->version, asked->openmp);
     return true;
@@ -288,26 +288,26 @@ static bool add_linking(cc_command *line, const compiler_line *asked, const cc_l
     const char *archive = asked->shared      ? "/libtsan_library.a"
                           : asked->is_static ? "/libtsan_static.a"
                                              : "/libtsan.a";
-    add(line, "-Wl,-u,__fathom_anchor"); /* also where a library on the line has the hooks already */
+    add_word(line, "-Wl,-u,__fathom_anchor"); /* also where a library on the line has the hooks already */
     /* libstdc++.a calls what is wrapped, whether the program does or not, and comes behind. */
     bool static_cxx = asked->is_static && !asked->shared && (asked->cxx_named || language == &cxx_language);
-    if (static_cxx) add(line, "-Wl,-u,__wrap__Znwm,-u,__wrap___gxx_personality_v0");
-    add(line, "-Xlinker"); /* not as an input, which -x might take for a source */
+    if (static_cxx) add_word(line, "-Wl,-u,__wrap__Znwm,-u,__wrap___gxx_personality_v0");
+    add_word(line, "-Xlinker"); /* not as an input, which -x might take for a source */
     bool fine = add_joined(line, parts, archive, "") && add_joined(line, "-Wl,@", parts, "/wraps");
     if (fine && asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-library");
     if (fine && asked->is_static && !asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-static");
     if (fine && !asked->is_static && !asked->shared)
         fine = add_joined(line, "-Wl,--dynamic-list=", parts, "/exports");
     /* What gcc's object-size checks call, see collect/cc/README.md. */
-    if (!asked->checks) add(line, "-Wl,--defsym,__ubsan_handle_type_mismatch_v1=__fathom_nothing");
-    if (static_cxx && asked->cxx_named) add(line, "-lstdc++");
-    add(line, "-lpthread"); /* parts of libc since glibc 2.34, libraries before */
-    add(line, "-ldl");
+    if (!asked->checks) add_word(line, "-Wl,--defsym,__ubsan_handle_type_mismatch_v1=__fathom_nothing");
+    if (static_cxx && asked->cxx_named) add_word(line, "-lstdc++");
+    add_word(line, "-lpthread"); /* parts of libc since glibc 2.34, libraries before */
+    add_word(line, "-ldl");
     return fine;
 }
 
 /* -1 to go on, or an exit code after a message. */
-static int refuse(const cc_language *language, const compiler_line *asked)
+static int refuse_asked(const cc_language *language, const compiler_line *asked)
 {
     if (asked->other_word) {
         cli_complain("-m32 and -mx32: there is no runtime but for x86-64");
@@ -328,7 +328,7 @@ static int out_of_memory(void)
 }
 
 /* Adds the arguments, and what instruments. -1, or an exit code after a message. */
-static int complete(const cc_language *language, cc_command *line, int argc, char **argv)
+static int complete_line(const cc_language *language, cc_command *line, int argc, char **argv)
 {
     compiler_line asked;
     if (!compiler_line_read(&asked, argc - 1, argv + 1)) return out_of_memory();
@@ -336,7 +336,7 @@ static int complete(const cc_language *language, cc_command *line, int argc, cha
     bool links = instruments && !asked.no_link && !asked.relocatable && (!asked.no_libc || asked.libc_named);
     cc_parts parts;
     if (instruments) {
-        int code = refuse(language, &asked);
+        int code = refuse_asked(language, &asked);
         if (code >= 0) return code;
         cc_compiler compiler = compiler_of(line, language);
         if (compiler.family == FAMILY_UNKNOWN) {
@@ -348,14 +348,14 @@ static int complete(const cc_language *language, cc_command *line, int argc, cha
         /* Before the user's own options, so that those win. */
         if (!add_compiling(line, &asked, &compiler, parts.path)) return out_of_memory();
     }
-    for (int i = 1; i < argc; i++) add(line, argv[i]);
+    for (int i = 1; i < argc; i++) add_word(line, argv[i]);
     /* After the objects that need it. */
     if (links && !add_linking(line, &asked, language, parts.path)) return out_of_memory();
     line->words[line->count] = NULL;
     return -1;
 }
 
-static int compile(const cc_language *language, int argc, char **argv)
+static int compile_with(const cc_language *language, int argc, char **argv)
 {
     const char *chosen = getenv(language->variable);
     cc_command line = {.room = (size_t)argc + (chosen ? strlen(chosen) : 1) + ADDED_MOST};
@@ -366,7 +366,7 @@ static int compile(const cc_language *language, int argc, char **argv)
     else if (is_ourselves(line.words[0]))
         code = cli_misuse("%s names fathom itself: it must name a compiler", language->variable);
     else
-        code = complete(language, &line, argc, argv);
+        code = complete_line(language, &line, argc, argv);
     if (code < 0) {
         execvp(line.words[0], line.words);
         cli_complain("%s: %s; %s chooses the %s compiler", line.words[0], strerror(errno), language->variable,
@@ -379,7 +379,8 @@ static int compile(const cc_language *language, int argc, char **argv)
 
 /* ---- the verbs ---- */
 
-static int run(const cc_language *language, const char *usage, const char *example, int argc, char **argv)
+static int run_compiler(const cc_language *language, const char *usage, const char *example, int argc,
+                        char **argv)
 {
     const cli_option none[] = {{0}};
     char about[1600], notes[1200];
@@ -412,25 +413,25 @@ static int run(const cc_language *language, const char *usage, const char *examp
         return cli_finish(cli_parse(&command, argc, argv, &count));
     }
     if (argc < 2) return cli_misuse("nothing to compile: arguments for %s are expected", language->usual);
-    return compile(language, argc, argv);
+    return compile_with(language, argc, argv);
 }
 
 int cli_verb_cc(int argc, char **argv)
 {
-    return run(&c_language, "fathom cc ARGUMENTS...",
-               "  fathom cc -O2 prog.c -o prog && fathom run -- ./prog\n"
-               "  make CC=\"fathom cc\" CXX=\"fathom c++\"\n",
-               argc, argv);
+    return run_compiler(&c_language, "fathom cc ARGUMENTS...",
+                        "  fathom cc -O2 prog.c -o prog && fathom run -- ./prog\n"
+                        "  make CC=\"fathom cc\" CXX=\"fathom c++\"\n",
+                        argc, argv);
 }
 
 int cli_verb_cxx(int argc, char **argv)
 {
-    return run(&cxx_language, "fathom c++ ARGUMENTS...",
-               "  fathom c++ -O2 prog.cc -o prog && fathom run -- ./prog\n", argc, argv);
+    return run_compiler(&cxx_language, "fathom c++ ARGUMENTS...",
+                        "  fathom c++ -O2 prog.cc -o prog && fathom run -- ./prog\n", argc, argv);
 }
 
 int cli_verb_fc(int argc, char **argv)
 {
-    return run(&fortran_language, "fathom fc ARGUMENTS...",
-               "  fathom fc -O2 prog.f90 -o prog && fathom run -- ./prog\n", argc, argv);
+    return run_compiler(&fortran_language, "fathom fc ARGUMENTS...",
+                        "  fathom fc -O2 prog.f90 -o prog && fathom run -- ./prog\n", argc, argv);
 }
