@@ -108,7 +108,7 @@ static size_t sign_length(const scanner *s, int *sign)
             *sign = pairs[i].sign;
             return 2;
         }
-    *sign = peek(s, 0);
+    *sign = (unsigned char)peek(s, 0);
     if (*sign == '<') *sign = FT_LT;
     if (*sign == '>') *sign = FT_GT;
     return strchr("+-*/()[],:%=<>", peek(s, 0)) ? 1 : 0;
