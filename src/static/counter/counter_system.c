@@ -340,6 +340,16 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
 
 /* 62 products of 64 bits each fit 128 bits but for a few numbers next to 2^63, which never come here: factors
  * from isl are below 2^62. */
+bool fm_line_composed(fm_isl_work *work, const fm_line *lines, const fm_line *line, unsigned columns,
+                      fm_line *result)
+{
+    memset(result, 0, sizeof *result);
+    result->at[FM_CONSTANT] = line->at[FM_CONSTANT];
+    for (unsigned i = 0; i < columns; i++)
+        if (line->at[i] && !fm_line_subtract(work, result, -line->at[i], &lines[i])) return false;
+    return true;
+}
+
 fm_line fm_line_moved(const fm_line *line, unsigned count, const unsigned *columns)
 {
     fm_line result = {{0}};

@@ -88,6 +88,9 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
  * does not have them. The system has no counted variables. Frees the expression. */
 bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value);
 
+/* The line with lines[i] in place of its column i. False: numbers beyond 64 bits. */
+bool fm_line_composed(fm_isl_work *work, const fm_line *lines, const fm_line *line, unsigned columns,
+                      fm_line *result);
 /* The first `count` columns of a line, which are columns[0 …] of the result. */
 fm_line fm_line_moved(const fm_line *line, unsigned count, const unsigned *columns);
 /* By how much quotients grow in so many steps of a variable; *steps: as few as make all grow by whole
@@ -207,9 +210,6 @@ bool fm_renew(fm_isl_work *work, fm_renewal *this, fm_counter_piece *piece);
 /* The same for another value of the old columns, after that. */
 void fm_renew_value(const fm_renewal *this, const fm_system *old_system, const fm_system *system,
                     fm_poly *value);
-/* A line of old columns by the new ones. */
-bool fm_renewal_translate(fm_isl_work *work, const fm_renewal *this, const fm_line *line, unsigned columns,
-                          fm_line *result);
 
 /* ---- pieces with fewer quotients ---- */
 

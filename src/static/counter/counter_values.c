@@ -52,13 +52,6 @@ static void plan_clear(fm_plan *plan)
     fm_pieces_clear(&plan->counts);
 }
 
-static unsigned term_degree(const fm_counter_term *term)
-{
-    unsigned degree = 0;
-    for (unsigned i = 0; i < FM_COLUMNS; i++) degree += term->powers[i];
-    return degree;
-}
-
 /* A variable is gone through, or for a quotient all variables in it. */
 static void mark_column(choice *this, unsigned column)
 {
@@ -120,7 +113,7 @@ static bool choose_variables(fm_isl_work *work, choice *this, bool whatever)
     const fm_poly *value = &this->piece->value;
     this->old = domain->kept + domain->extra;
     for (size_t i = 0; i < value->count; i++)
-        for (unsigned j = 0; j < this->old && term_degree(&value->terms[i]) > 1; j++)
+        for (unsigned j = 0; j < this->old && fm_term_degree(&value->terms[i]) > 1; j++)
             if (value->terms[i].powers[j]) mark_column(this, j);
     if (!choose_all(work, this, whatever)) return false;
     for (unsigned i = 0; i < domain->extra; i++) {
