@@ -6,7 +6,6 @@
 #include "static/change/transform.h"
 
 #include "static/polyhedra/polyhedra.h"
-#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"

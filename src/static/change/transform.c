@@ -2,8 +2,6 @@
 /* transform.c - a copy of a region with changed loops, step after step; and the loops that a step names. */
 #include "static/change/transform.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

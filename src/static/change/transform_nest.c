@@ -5,8 +5,6 @@
  */
 #include "static/change/transform.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 
 #include <stdio.h>

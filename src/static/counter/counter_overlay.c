@@ -2,8 +2,6 @@
 /* counter_overlay.c - pieces that overlap become pieces that do not (counter_system.h). */
 #include "static/counter/counter_system.h"
 
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <isl/point.h>

@@ -2,8 +2,6 @@
 /* counter_reduce.c - pieces by fewer variables and quotients, as their equalities say (counter_system.h). */
 #include "static/counter/counter_system.h"
 
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <stdlib.h>

@@ -5,9 +5,6 @@
  */
 #include "static/counter/counter_system.h"
 
-#include "static/counter/counter.h"
-#include "static/region/region.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"

@@ -10,7 +10,6 @@
 
 #include "static/counter/counter.h"
 #include "static/polyhedra/polynomial.h"
-#include "static/region/region.h"
 
 #include <isl/aff_type.h>
 #include <isl/set.h>

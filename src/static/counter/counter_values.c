@@ -5,9 +5,6 @@
  */
 #include "static/counter/counter_values.h"
 
-#include "static/counter/counter_system.h"
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <isl/ilp.h>

@@ -9,8 +9,6 @@
  */
 #include "static/counts/counts.h"
 
-#include "static/region/region.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"

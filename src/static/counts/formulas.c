@@ -8,8 +8,6 @@
  */
 #include "static/counts/counts.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

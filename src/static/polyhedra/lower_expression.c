@@ -7,8 +7,6 @@
  */
 #include "static/polyhedra/lower.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

@@ -7,9 +7,6 @@
  */
 #include "static/symbolic/symbolic.h"
 
-#include "static/polyhedra/polyhedra.h"
-#include "static/polyhedra/polynomial.h"
-
 #include "base/clock.h"
 #include "base/memory.h"
 

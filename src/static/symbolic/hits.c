@@ -2,10 +2,6 @@
 /* hits.c - distances of an open region, and how many of them hit (symbolic.h). */
 #include "static/symbolic/symbolic.h"
 
-#include "static/counter/counter_system.h"
-#include "static/counter/counter_touches.h"
-#include "static/polyhedra/polyhedra.h"
-
 #include "base/memory.h"
 
 #include <isl/set.h>
