@@ -590,6 +590,32 @@ fm_emptiness fm_system_tidy(fm_isl_work *work, fm_system *system)
     return FM_NOT_EMPTY;
 }
 
+bool fm_system_shadow(fm_isl_work *work, const fm_system *system, const bool *dropped,
+                      fm_counter_lines *lines)
+{
+    const unsigned columns = fm_system_columns(system);
+    isl_basic_set *set = fm_system_to_isl(work, system, NULL);
+    fm_system shadow;
+    for (unsigned i = columns; i-- > 0;)
+        if (dropped[i]) set = isl_basic_set_eliminate(set, isl_dim_set, i, 1);
+    set = isl_basic_set_remove_divs(set);
+    if (!fm_system_from_isl(work, &shadow, set, columns)) return false;
+    bool done = true;
+    lines->count = 0;
+    for (size_t i = 0; i < shadow.inequalities.count + 2 * shadow.equalities.count && done; i++) {
+        fm_line *line = fm_lines_add(work, lines);
+        done = line != NULL;
+        if (!done) break;
+        size_t equality = i - shadow.inequalities.count;
+        *line = i < shadow.inequalities.count ? shadow.inequalities.lines[i]
+                                              : shadow.equalities.lines[equality / 2];
+        for (unsigned j = 0; i >= shadow.inequalities.count && equality % 2 && j < FM_COLUMNS; j++)
+            line->at[j] = -line->at[j];
+    }
+    fm_system_clear(&shadow);
+    return done;
+}
+
 fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *poly)
 {
     fm_emptiness emptiness = fm_system_tidy(work, system);

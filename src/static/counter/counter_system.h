@@ -76,6 +76,11 @@ void fm_system_drop_floor(fm_system *system, unsigned index);
 /* Is there a point at all, and with one more condition (NULL: none)? Quick, and changes nothing. */
 fm_emptiness fm_system_emptiness(fm_isl_work *work, const fm_system *system, const fm_line *condition);
 
+/* Conditions of the columns that are not dropped, an equality as two: isl leaves out the others, without
+ * regard to whole numbers, which is enough for bounds. *lines is filled anew. */
+bool fm_system_shadow(fm_isl_work *work, const fm_system *system, const bool *dropped,
+                      fm_counter_lines *lines);
+
 /* The system and one more condition (may be NULL) as a set whose dimensions are all columns. */
 isl_basic_set *fm_system_to_isl(fm_isl_work *work, const fm_system *system, const fm_line *condition);
 /* The same without a further condition, as a map whose inputs are the first columns. */
