@@ -128,13 +128,6 @@ typedef struct differences {
 
 static wide count_from(fm_points *self, unsigned variable, int64_t *x);
 
-static __int128 binomial_of(int64_t n, unsigned k)
-{
-    __int128 result = 1;
-    for (unsigned i = 0; i < k; i++) result = result * (n - i) / (i + 1);
-    return result;
-}
-
 static bool find_differences(fm_points *self, unsigned variable, int64_t *x, int64_t low, int64_t high,
                              differences *made)
 {
@@ -164,7 +157,7 @@ static __int128 sum_up_to(const differences *of, int64_t value)
         const int64_t count = (all - residue - 1) / of->period + 1;
         const __int128 *values = of->values + (size_t)residue * (of->degree + 1);
         for (unsigned k = 0; k <= of->degree; k++)
-            if (values[k]) sum += values[k] * binomial_of(count, k + 1);
+            if (values[k]) sum += values[k] * fm_binomial(count, k + 1);
     }
     return sum;
 }
