@@ -11,8 +11,7 @@ endif()
 enable_language(ASM)
 
 set(cc_directory ${CMAKE_BINARY_DIR}/lib/${FATHOM_CC_PLACE})
-set(cc_core hooks.S access.c annotations.c atomics.c channel.c context.c copies.c filter.c jumps.c module.c process.c strings.c
-            record_text.c thread_channel.c)
+set(cc_core hooks.S access.c annotations.c atomics.c channel.c context.c filter.c module.c process.c strings.c)
 set(cc_program heap.c signal.c ends.c)
 # Nothing may come between a hook and the code around it (and no loop may become a call of memcpy, see runtime.h). A
 # sanitized build of fathom does not sanitize the runtime: it is not part of fathom's process.

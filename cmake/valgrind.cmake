@@ -46,7 +46,7 @@ target_compile_definitions(fathom_valgrind PRIVATE VGA_amd64=1 VGO_linux=1 VGP_a
 target_compile_options(fathom_valgrind PRIVATE
   -m64 -O2 -fno-stack-protector -fno-strict-aliasing -fno-builtin -fomit-frame-pointer -fno-pie -U_FORTIFY_SOURCE)
 # The core's own calls of these functions come to collect/valgrind/vg_process.c, vg_execute.c, vg_changing_code.c,
-# vg_own_files.c and vg_allocators.c.
+# vg_main.c and vg_allocators.c.
 target_link_options(fathom_valgrind PRIVATE
   -no-pie -static -nodefaultlibs -nostartfiles -u _start
   -Wl,-Ttext-segment=${FATHOM_VALGRIND_ADDRESS} -Wl,--build-id=none -Wl,-z,noexecstack

@@ -80,8 +80,8 @@ enum {
     FM_RANGE_MOST = 64 << 10, /* bytes of one access */
 };
 
-/* Where a process keeps its descriptor of the session (compiler): high, where it changes none that the program
- * gets. With FM_WANT_CHILDREN it is inherited there. limit: RLIMIT_NOFILE. */
+/* Where a process keeps its descriptor of the session (compiler): high, where it changes none that the
+ * program gets. With FM_WANT_CHILDREN it is inherited there. limit: RLIMIT_NOFILE. */
 static inline int fm_stream_descriptor(uint64_t limit)
 {
     if (limit >= 1064) return 1000;

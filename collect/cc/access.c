@@ -299,7 +299,7 @@ READ_WRITE(__tsan_unaligned_read_write16, 16)
 /*
  * A frame is counted before it is written, so that the frames of a signal handler come to lie above it;
  * they are gone when it returns. A function may be left without a hook: by longjmp or an exception, which
- * jumps.c and personality.h report when it happens, or in ways that nobody reports. Then its frame lies
+ * context.c and personality_cxx.c report when it happens, or in ways that nobody reports. Then its frame lies
  * below the stack pointer of the next function that is entered or left: stacks grow downwards.
  */
 

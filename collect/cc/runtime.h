@@ -203,7 +203,7 @@ void fm_make_room(void);
 /* The next word takes the slow way: fm_make_room is called before it. */
 void fm_channel_ask(fm_thread *thread);
 
-/* ---- thread_channel.c ---- */
+/* ---- channel.c ---- */
 
 /* The thread has not asked yet: gives it a channel, or learns that there is none. */
 void fm_thread_attach(void);
@@ -274,7 +274,7 @@ void fm_heap_freed(const void *block);
 /* A handler returns, or is left by siglongjmp. */
 void fm_signal_ends(fm_thread *thread, const fm_interruption *interruption);
 
-/* ---- record_text.c: strings in words ---- */
+/* ---- channel.c: strings in words ---- */
 
 size_t fm_text_length(const char *text);
 /* text, ended by a zero byte and padded; returns the number of words, at most `most`. */

@@ -3,7 +3,7 @@
  * burst_branch.c - where a block leads: branches, jumps to blocks that may not be there yet, the lookup of
  * targets that are known only when it runs, and the stubs behind the code that say which exit it was.
  */
-#include "burst_translate.h"
+#include "burst_state.h"
 
 void burst_commit(maker *m)
 {

@@ -3,8 +3,7 @@
  * burst_decode.c - parses prefixes, modrm and displacement, and looks up what Zydis said of this shape before
  * (burst_shape.c asks it). Prefixes and encodings that are rare go to Zydis each time.
  */
-#include "burst_decode.h"
-#include "burst_shape.h"
+#include "burst_state.h"
 
 enum {
     SHAPES = 4096, /* a power of two; a program uses some hundreds */

@@ -7,7 +7,7 @@
  * What counts as an access, of which size and kind, is what `fathom run` says (collect/valgrind): each
  * instruction that modifies memory loads it and stores it; a call stores its return address.
  */
-#include "burst_translate.h"
+#include "burst_state.h"
 
 enum { TABLE_UNIT = 8, ENTRY_MOST = sizeof(burst_block) + 2 * BURST_INSTRUCTIONS * sizeof(burst_access) };
 

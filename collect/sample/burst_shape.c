@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * burst_shape.c - what Zydis says of an instruction, in the words of burst_decode.h, and which instructions a
+ * burst_shape.c - what Zydis says of an instruction, in the words of burst_state.h, and which instructions a
  * burst does not run.
  *
  * Zydis and what it calls may use vector registers: the program's are saved meanwhile.
  */
-#include "burst_shape.h"
+#include "burst_state.h"
 
 #include <Zydis/Zydis.h>
 

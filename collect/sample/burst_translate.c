@@ -18,7 +18,7 @@
  * blocks that end by a jump backwards look whether it is negative; so does the lookup of indirect branches,
  * so that there is no way round.
  */
-#include "burst_translate.h"
+#include "burst_state.h"
 
 void burst_need_program(maker *m)
 {

@@ -13,7 +13,7 @@
  *     limits.c    the program gives up system calls
  *     marked_region.c  what the program marks itself
  *     allocations.c blocks of the heap, some of them
- *     pmu_events.c, pmu_sample.c   performance counters: samples of single accesses instead of bursts
+ *     pmu_sample.c   performance counters: samples of single accesses instead of bursts
  *     burst.h     runs the program's next accesses and logs them
  *
  * Everything that runs in a signal handler makes its own system calls (system.h), takes no lock, allocates by
@@ -200,7 +200,7 @@ void fm_sampler_span_ends(fm_sampler_thread *thread);
 /* The clock ticks: what was watched for long enough is not any longer. */
 void fm_sampler_span_tick(fm_sampler_thread *thread);
 
-/* ---- pmu_events.c ---- */
+/* ---- pmu_sample.c ---- */
 
 /* Opens the session's events on the calling thread; fm_self.counting. What goes wrong is told as a trouble.
  */

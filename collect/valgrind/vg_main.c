@@ -4,12 +4,108 @@
  */
 #include "vg_tool.h"
 
+#include "pub_tool_aspacemgr.h"
 #include "pub_tool_libcassert.h"
 #include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
 #include "pub_tool_libcprint.h"
 #include "pub_tool_options.h"
+#include "pub_tool_vki.h"
+#include "pub_tool_vkiscnums.h"
 
 #include "vg_core.h"
+
+/*
+ * ==== Valgrind's own files ====
+ *
+ * Valgrind's own temporary files. What a program reads as /proc/self/cmdline and auxv is a
+ * file that Valgrind makes in /tmp, and unlinks at once. Here it is memory without a name: nothing can be
+ * left in /tmp, and a /tmp that cannot be written to does not matter.
+ *
+ * The core's calls of mkstemp and unlink come here (--wrap, see cmake/valgrind.cmake).
+ */
+
+Int __real_vgPlain_mkstemp(const HChar *part_of_name, HChar *path);
+Int __wrap_vgPlain_mkstemp(const HChar *part_of_name, HChar *path);
+Int __real_vgPlain_unlink(const HChar *path);
+Int __wrap_vgPlain_unlink(const HChar *path);
+
+static const HChar nameless[] = "memory:"; /* in place of a path */
+
+enum { CLOSE_ON_EXEC = 1 }; /* MFD_CLOEXEC */
+
+/* path: the caller's, with room for a directory, part_of_name and some 30 bytes more. */
+Int __wrap_vgPlain_mkstemp(const HChar *part_of_name, HChar *path)
+{
+    Long file = fm_syscall(__NR_memfd_create, (Long)part_of_name, CLOSE_ON_EXEC, 0, 0);
+    if (file < 0) return __real_vgPlain_mkstemp(part_of_name, path);
+    VG_(sprintf)(path, "%s%s", nameless, part_of_name);
+    return VG_(safe_fd)((Int)file);
+}
+
+Int __wrap_vgPlain_unlink(const HChar *path)
+{
+    if (VG_(strncmp)(path, nameless, sizeof nameless - 1) == 0) return 0;
+    return __real_vgPlain_unlink(path);
+}
+
+/*
+ * ==== requests ====
+ *
+ * The client requests of the tool: include/fathom/markers.h makes them, and repeats the
+ * numbers because it includes nothing.
+ */
+
+enum {
+    FM_REQUEST_BASE = 'F' << 24 | 'M' << 16,       /* VG_USERREQ_TOOL_BASE('F', 'M') */
+    FM_REQUEST_REGION_BEGIN = FM_REQUEST_BASE + 1, /* name */
+    FM_REQUEST_REGION_END = FM_REQUEST_BASE + 2,
+};
+
+/*
+ * ==== requests of the program ====
+ *
+ * What the program reports by client requests: regions (include/fathom/markers.h).
+ */
+
+enum { NAME_MOST = 1024 }; /* bytes of a region's name */
+
+static void region_begins(Addr name)
+{
+    HChar text[NAME_MOST];
+    UInt length = 0;
+    while (length < NAME_MOST - 1 && VG_(am_is_valid_for_client)(name + length, 1, VKI_PROT_READ) &&
+           ((const HChar *)name)[length]) {
+        text[length] = ((const HChar *)name)[length];
+        length++;
+    }
+    text[length] = 0;
+    fm_record_put(FM_RECORD_REGION_BEGIN, 0, NULL, 0, text);
+}
+
+static Bool client_request(ThreadId thread, UWord *arguments, UWord *result)
+{
+    (void)thread;
+    if (arguments[0] >> 16 != (UWord)FM_REQUEST_BASE >> 16) return False;
+    *result = 0;
+    if (!fm_tracing()) return True;
+    switch (arguments[0]) {
+    case FM_REQUEST_REGION_BEGIN:
+        region_begins(arguments[1]);
+        break;
+    case FM_REQUEST_REGION_END:
+        fm_record_put(FM_RECORD_REGION_END, 0, NULL, 0, NULL);
+        break;
+    default:
+        return False;
+    }
+    return True;
+}
+
+void fm_requests_track(void)
+{
+    VG_(needs_client_requests)(client_request);
+}
 
 static const HChar *session_path;
 

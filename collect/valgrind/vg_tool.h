@@ -66,7 +66,7 @@ typedef struct fm_vg_module {
     Addr from, to;           /* what it covers in memory */
     Addr code_from, code_to; /* its executable part */
     SizeT local_size;        /* bytes of thread-local variables in each thread; 0: none */
-    UInt local_number;       /* among modules that have such; see vg_locals.c */
+    UInt local_number;       /* among modules that have such; see vg_threads.c */
     ULong words[8];          /* as in FM_RECORD_MODULE, [0] without number and flags */
     const HChar *path;
 } fm_vg_module;
@@ -91,7 +91,7 @@ void fm_blocks_discard(void);
 /* Is this an address where Valgrind could not decode an instruction? */
 Bool fm_block_undecodable_at(Addr code);
 
-/* ---- addresses that differ by a constant (vg_bases.c) ---- */
+/* ---- addresses that differ by a constant (vg_instrument.c) ---- */
 
 /* An address is that of its root, plus the offset; IRTemp_INVALID as root: the offset alone. */
 typedef struct fm_vg_base {
@@ -113,7 +113,7 @@ void fm_threads_restart(ThreadId thread);
 /* Reports that the program is about to use an instruction Valgrind does not know, if it is. */
 void fm_unknown_instruction_tell(ThreadId thread);
 
-/* ---- thread-local variables (vg_locals.c) ---- */
+/* ---- thread-local variables (vg_threads.c) ---- */
 
 void fm_locals_track(void);
 /* Reports what is new in a thread; number: ours. */
@@ -123,7 +123,7 @@ void fm_locals_restart(void);           /* after fork */
 /* Looks at a thread that allocates. */
 void fm_threads_look(ThreadId thread);
 
-/* ---- regions (vg_requests.c) ---- */
+/* ---- regions (vg_main.c) ---- */
 
 void fm_requests_track(void);
 

@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) void fathom_marker_request(const vo
 static inline __attribute__((always_inline)) void fathom_marker_begin(const char *name)
 {
 #if defined(__x86_64__) && defined(__LP64__)
-    /* 'F', 'M', 1: see collect/valgrind/vg_requests.h. Written before either collector's region begins. */
+    /* 'F', 'M', 1: see collect/valgrind/vg_main.c. Written before either collector's region begins. */
     const unsigned long arguments[2] = {0x464D0001UL, (unsigned long)name};
     __asm__ volatile("" : : "r"(arguments) : "memory");
 #endif

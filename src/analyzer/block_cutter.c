@@ -110,6 +110,7 @@ fm_status fm_block_cutter_next(fm_block_cutter *cutter, uint64_t *blocks, size_t
 {
     fm_status status = FM_OK;
     *count = 0;
+    FM_ASSERT(room > 0 && cutter->next <= cutter->end && cutter->end <= cutter->batch->count);
     /* With tags, there is a reference before the ones that are cut: the first counts as a long one. */
     if (cutter->tagged && cutter->next == 0) status = begin_long(cutter, error);
     do {
@@ -118,6 +119,7 @@ fm_status fm_block_cutter_next(fm_block_cutter *cutter, uint64_t *blocks, size_t
         *count += more;
     } while (status == FM_OK && !cutter->by_step && !cutter->tagged && *count < room &&
              fm_block_cutter_left(cutter) > 0);
+    FM_ASSERT(cutter->next <= cutter->end && (cutter->tagged || *count <= room));
     return status;
 }
 

@@ -211,6 +211,7 @@ static void *feed_all(void *context)
         }
         feed_analyzers(job, &job->batch);
         self->fed++;
+        FM_ASSERT(self->fed <= self->filled);
         const uint64_t most = self->most;
         if (most != AWAKE && self->filled - self->fed <= most) wake_threads(self, &self->room);
     }
@@ -314,6 +315,7 @@ static fm_status job_retire(fm_pipeline *self, uint64_t fed, fm_error *error)
         }
         job->late_count = 0;
         self->retired++;
+        FM_ASSERT(self->retired <= self->fed && self->filled - self->retired <= self->job_count);
     }
     return FM_OK;
 }

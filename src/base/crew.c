@@ -90,6 +90,11 @@ fm_status fm_crew_create(fm_crew **made, unsigned size, const fm_crew_work *work
     return FM_OK;
 }
 
+unsigned fm_crew_size(const fm_crew *crew)
+{
+    return crew->threads + 1;
+}
+
 void fm_crew_destroy(fm_crew *crew)
 {
     if (!crew) return;

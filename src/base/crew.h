@@ -34,6 +34,8 @@ typedef struct fm_crew fm_crew;
 /* size: workers in all, at least 1. Threads that the system refuses are left out. */
 fm_status fm_crew_create(fm_crew **made, unsigned size, const fm_crew_work *work, void *context,
                          fm_error *error);
+/* Workers that there are, the creator included. */
+unsigned fm_crew_size(const fm_crew *crew);
 /* Jobs that were claimed are finished, others never begun. NULL is fine. */
 void fm_crew_destroy(fm_crew *crew);
 

@@ -55,6 +55,11 @@ fm_status fm_rounds_create(fm_rounds **rounds, unsigned workers, fm_error *error
     return status;
 }
 
+unsigned fm_rounds_workers(const fm_rounds *rounds)
+{
+    return fm_crew_size(rounds->crew);
+}
+
 void fm_rounds_destroy(fm_rounds *rounds)
 {
     if (!rounds) return;

@@ -20,10 +20,12 @@
 #include "cluster/parda.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/rounds.h"
 #include "base/thread.h"
 #include "cluster/transport.h"
 #include "engine/engine_tables.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +47,7 @@ struct fm_parda_ranks {
     uint32_t count;
     uint64_t bound;
     fm_local_cluster *cluster;
-    fm_rank_threads *threads;
+    fm_rounds *threads; /* as many as ranks, which wait for each other */
     fm_team **teams;
     fm_error *errors; /* of each rank */
     uint64_t *waiting;
@@ -89,7 +91,7 @@ static uint32_t ranks_within(unsigned threads)
 static void parda_ranks_destroy(fm_parda_ranks *ranks)
 {
     if (!ranks) return;
-    fm_rank_threads_destroy(ranks->threads);
+    fm_rounds_destroy(ranks->threads);
     for (uint32_t i = 0; ranks->teams && i < ranks->count; i++) fm_team_parda.destroy(ranks->teams[i]);
     fm_local_cluster_destroy(ranks->cluster);
     fm_seen_set_destroy(ranks->seen);
@@ -117,7 +119,9 @@ static fm_status parda_ranks_create(fm_parda_ranks **result, const fm_engine_opt
         status = fm_fail_memory(error, ranks->count * sizeof *ranks->errors, "the ranks");
     if (status == FM_OK) status = fm_local_cluster_create(&ranks->cluster, ranks->count, error);
     if (status == FM_OK) status = create_teams(ranks, options, bins, error);
-    if (status == FM_OK) status = fm_rank_threads_create(&ranks->threads, ranks->count, error);
+    if (status == FM_OK) status = fm_rounds_create(&ranks->threads, ranks->count, error);
+    if (status == FM_OK && fm_rounds_workers(ranks->threads) < ranks->count)
+        status = fm_fail(error, FM_E_NOMEM, NULL, "cannot start a thread: %s", strerror(EAGAIN));
     if (status != FM_OK) {
         parda_ranks_destroy(ranks);
         return status;
@@ -151,8 +155,9 @@ static uint64_t parda_ranks_memory_peak(const fm_parda_ranks *ranks)
 /* ---- a phase ---- */
 
 /* What one rank does in a phase. */
-static void merge_share(void *context, uint32_t rank)
+static void merge_share(void *context, size_t number)
 {
+    const uint32_t rank = (uint32_t)number;
     fm_parda_ranks *ranks = context;
     fm_team *team = ranks->teams[rank];
     fm_transport *transport = fm_local_cluster_rank(ranks->cluster, rank);
@@ -167,7 +172,7 @@ static void merge_share(void *context, uint32_t rank)
 static fm_status merge_phase(fm_parda_ranks *ranks, fm_error *error)
 {
     if (ranks->waiting_count == 0) return FM_OK;
-    fm_rank_threads_run(ranks->threads, merge_share, ranks);
+    fm_rounds_run(ranks->threads, merge_share, ranks, ranks->count);
     for (uint32_t i = 0; i < ranks->count; i++) {
         if (ranks->errors[i].status == FM_OK) continue;
         if (error) *error = ranks->errors[i];

@@ -68,6 +68,7 @@ static fm_status superseded_create(superseded_set *set, uint64_t low, uint64_t h
 static uint64_t superseded_leave(superseded_set *set, uint64_t position)
 {
     const uint64_t at = position - set->low, word = at / 64, bit = UINT64_C(1) << at % 64;
+    FM_ASSERT(position >= set->low && word < set->words && !(set->bits[word] & bit));
     uint64_t upto = (uint64_t)__builtin_popcountll(set->bits[word] & (bit - 1));
     for (uint64_t i = word; i > 0; i &= i - 1) upto += set->sums[i];
     for (uint64_t i = word + 1; i <= set->words; i += i & -i) set->sums[i]++;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - how ranks talk: by MPI, in a module of its own, or as threads of one process. Ranks that are
- * threads are started here, too.
+ * transport.h - how ranks talk: by MPI, in a module of its own, or as threads of one process.
  */
 #ifndef FATHOM_CLUSTER_TRANSPORT_H
 #define FATHOM_CLUSTER_TRANSPORT_H
@@ -65,23 +64,6 @@ fm_status fm_local_cluster_create(fm_local_cluster **cluster, uint32_t size, fm_
 void fm_local_cluster_destroy(fm_local_cluster *cluster); /* when no rank uses it any more; NULL is fine */
 /* Of one rank; lives as long as the cluster. Each is used by one thread at a time. */
 fm_transport *fm_local_cluster_rank(fm_local_cluster *cluster, uint32_t rank);
-
-/*
- * ==== threads ====
- *
- * One thread for each rank of a local cluster, kept from one job
- * to the next. All ranks work on a job at the same time, as they wait for each other; the thread that asks
- * for it is rank 0.
- */
-
-typedef struct fm_rank_threads fm_rank_threads;
-typedef void (*fm_rank_job)(void *context, uint32_t rank);
-
-/* Fails unless there is a thread for every rank. */
-fm_status fm_rank_threads_create(fm_rank_threads **threads, uint32_t ranks, fm_error *error);
-void fm_rank_threads_destroy(fm_rank_threads *threads); /* NULL is fine */
-/* Returns when all ranks have done it. */
-void fm_rank_threads_run(fm_rank_threads *threads, fm_rank_job job, void *context);
 
 /*
  * ==== MPI modules ====

@@ -104,7 +104,9 @@ uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint
     const size_t taken = taken_slots(home);
     bool found;
     size_t index;
-    if (taken < FM_BUCKET_SLOTS) { /* it has spilled nothing: the key is new */
+    FM_ASSERT(home >= table->buckets && home < table->buckets + table->bucket_count);
+    FM_ASSERT(table->used <= table->limit); /* a table that is never full: loops over buckets end */
+    if (taken < FM_BUCKET_SLOTS) {          /* it has spilled nothing: the key is new */
         home->key[taken] = key;
         table->used++;
         return &home->position[taken];
@@ -113,6 +115,23 @@ uint64_t *fm_block_table_place_slow(fm_block_table *table, fm_bucket *home, uint
     table->used += !found;
     return slot;
 }
+
+#ifdef FATHOM_ASSERTIONS
+bool fm_block_table_is_sound(const fm_block_table *table)
+{
+    uint64_t taken = 0;
+    for (uint64_t i = 0; i < table->bucket_count; i++) {
+        const fm_bucket *bucket = &table->buckets[i];
+        for (size_t slot = 0; slot < FM_BUCKET_SLOTS; slot++) {
+            if (bucket->position[slot] == 0) continue;
+            if (slot > 0 && bucket->position[slot - 1] == 0) return false;
+            if (fm_block_table_find(table, bucket->key[slot]) != bucket->position[slot]) return false;
+            taken++;
+        }
+    }
+    return taken == table->used && taken <= table->limit;
+}
+#endif
 
 uint64_t fm_block_table_find(const fm_block_table *table, uint64_t key)
 {
@@ -278,6 +297,7 @@ fm_status fm_block_table_grow(fm_block_table *table, uint64_t more, fm_error *er
     while (torn > 0 && torn < count && table->buckets[torn - 1].position[FM_BUCKET_SLOTS - 1]) torn++;
     filter_buckets(table, 0, torn, keep_all, NULL);
     table->used = used; /* those were counted once more */
+    FM_ASSERT(fm_block_table_has_room(table, more) && fm_block_table_is_sound(table));
     return FM_OK;
 }
 
@@ -295,4 +315,5 @@ void fm_block_table_filter(fm_block_table *table, fm_block_keep keep, void *cont
     table->used = 0;
     filter_buckets(table, first, table->bucket_count, keep, context);
     filter_buckets(table, 0, first, keep, context);
+    FM_ASSERT(fm_block_table_is_sound(table));
 }

@@ -11,6 +11,7 @@
 #ifndef FATHOM_ENGINE_ENGINE_TABLES_H
 #define FATHOM_ENGINE_ENGINE_TABLES_H
 
+#include "base/error.h"
 #include "base/tunable.h"
 
 #include <fathom/attribution.h>
@@ -59,6 +60,10 @@ typedef struct fm_block_table {
 
 fm_status fm_block_table_create(fm_block_table *table, uint64_t seed, bool with_times, fm_error *error);
 void fm_block_table_clear(fm_block_table *table); /* frees; safe on a zeroed table */
+
+/* For FM_ASSERT: every block is found from its home on, slots fill from the left, as many are taken as it
+ * says. */
+bool fm_block_table_is_sound(const fm_block_table *table);
 
 void fm_block_table_empty(fm_block_table *table); /* keeps its memory; without times */
 

@@ -111,6 +111,7 @@ void fm_pair_table_add(fm_pair_table *table, fm_pair_bucket *home, uint64_t word
     size_t slot;
     fm_pair_bucket *bucket = word_locate(table, home, word, &slot);
     table->used += bucket->word[slot] == 0;
+    FM_ASSERT(table->used <= table->limit && table->limit < table->bucket_count * FM_PAIR_SLOTS);
     bucket->word[slot] = word;
     bucket->count[slot] += count;
     if (bucket == home) return;

@@ -151,6 +151,8 @@ static fm_seen set_add(fm_seen_set *set, uint64_t key, uint64_t *slot, uint64_t 
         if (!grow_to(set, set->bits + 1)) return FM_SEEN_NO_MEMORY;
         if (key) *slot = set_find(set, set->keys, set->bits, key);
     }
+    FM_ASSERT(!is_full(set) &&
+              (!key || set->keys[*slot] == 0)); /* loops over slots end; each key is there once */
     if (key)
         set->keys[*slot] = key;
     else

@@ -58,10 +58,13 @@ void fm_job_destroy(fm_job *job)
 {
     if (!job) return;
     for (size_t i = 0; i < FM_JOB_GRANULARITIES; i++) fm_profile_destroy(job->profile[i]);
+    fm_job_recording_destroy(job->recording);
     fm_collection_close(job->collection);
     fm_sampled_run_close(job->sampled);
     fm_output_abandon(job->distances);
+    fm_job_check_destroy(job->check);
     fm_job_code_destroy(job->code);
+    fm_job_phases_destroy(job->phases);
     free(job);
 }
 

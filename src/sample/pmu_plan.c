@@ -218,7 +218,7 @@ static long pmu_open(struct perf_event_attr *event, int group)
     return file < 0 ? -errno : file;
 }
 
-/* As the runtime opens it (collect/sample/pmu_events.c), but that it does not run. The descriptor, or -errno.
+/* As the runtime opens it (collect/sample/pmu_sample.c), but that it does not run. The descriptor, or -errno.
  */
 static long try_event(const fm_sample_pmu_event *wanted, uint32_t precise, long group,
                       const fm_pmu_request *request)

@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "collect/sample/burst_decode.h"
 #include "collect/sample/burst_state.h"
 
 /* Code between two labels; what follows it is an int3. */

@@ -13,7 +13,7 @@
 
 #include "burst_driver.h"
 
-#include "collect/sample/burst_decode.h"
+#include "collect/sample/burst_state.h"
 
 static uint64_t random_state;
 

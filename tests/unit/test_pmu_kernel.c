@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_pmu_kernel.c - the ring of a perf event that this kernel writes: page faults, which have addresses
- * too, opened, mapped, closed and read as counters are (collect/sample/pmu_events.c). Judge: the pages that
+ * too, opened, mapped, closed and read as counters are (collect/sample/pmu_sample.c). Judge: the pages that
  * were touched. */
 #define _GNU_SOURCE
 #include "case.h"

@@ -196,6 +196,17 @@ static void index_by_age(fm_merged_stack *stack)
     }
 }
 
+#ifdef FATHOM_ASSERTIONS
+bool fm_merged_stack_is_sound(const fm_merged_stack *stack)
+{
+    uint64_t blocks = 0;
+    for (size_t i = stack->count; i > 0; i &= i - 1) blocks += stack->sums[i];
+    for (size_t i = 1; i < stack->merged; i++)
+        if (stack->newest[i] <= stack->newest[i - 1]) return false;
+    return blocks == stack->live && stack->count <= stack->limit && stack->limit <= stack->capacity;
+}
+#endif
+
 void fm_merged_stack_merge(fm_merged_stack *stack)
 {
     uint64_t *sizes = stack->sums + 1;
@@ -212,4 +223,5 @@ void fm_merged_stack_merge(fm_merged_stack *stack)
     for (size_t i = stack->count; i < stack->limit; i++) sizes[i] = 1;
     sizes_to_sums(stack->sums, stack->limit);
     if (stack->merged > 0) index_by_age(stack);
+    FM_ASSERT(fm_merged_stack_is_sound(stack));
 }

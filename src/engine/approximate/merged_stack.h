@@ -28,6 +28,8 @@
 #ifndef FATHOM_ENGINE_MERGED_STACK_H
 #define FATHOM_ENGINE_MERGED_STACK_H
 
+#include "base/error.h"
+
 #include <fathom/status.h>
 
 /* What a merge may lose. */
@@ -66,6 +68,9 @@ fm_status fm_merged_stack_reserve(fm_merged_stack *stack, uint64_t more, fm_erro
 /* Bytes held now; and at the worst moment of making room. */
 uint64_t fm_merged_stack_memory(const fm_merged_stack *stack);
 uint64_t fm_merged_stack_memory_growing(const fm_merged_stack *stack, uint64_t more);
+
+/* For FM_ASSERT: the nodes' sizes are those of all live blocks, and the newest times of nodes ascend. */
+bool fm_merged_stack_is_sound(const fm_merged_stack *stack);
 
 /* Internal to the two calls below: merges what the rule allows. There must be room. */
 void fm_merged_stack_merge(fm_merged_stack *stack);
@@ -107,7 +112,9 @@ static inline uint64_t fm_merged_stack_reuse(fm_merged_stack *stack, uint64_t la
     if (stack->count == stack->limit) fm_merged_stack_merge(stack);
     const size_t node = fm_merged_stack_find(stack, last) + 1;
     uint64_t before = 0;
+    FM_ASSERT(last < stack->clock && node <= stack->count);
     for (size_t i = node; i > 0; i &= i - 1) before += stack->sums[i];
+    FM_ASSERT(before > 0 && before <= stack->live);
     for (size_t i = node; i <= stack->limit; i += i & -i) stack->sums[i]--;
     stack->count++;
     stack->clock++;

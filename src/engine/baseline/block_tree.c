@@ -120,6 +120,7 @@ static void empty_slot(fm_block_tree *tree, const fm_block_slot *removed)
 {
     uint64_t mask = fm_block_tree_slots(tree) - 1;
     uint64_t hole = (uint64_t)(removed - tree->slots);
+    FM_ASSERT(hole <= mask && removed->node != SPLAY_NONE);
     for (uint64_t at = (hole + 1) & mask; tree->slots[at].node != SPLAY_NONE; at = (at + 1) & mask) {
         uint64_t home = fm_block_tree_home(tree, tree->slots[at].hash);
         /* It may move to the hole unless its home lies after the hole. */
@@ -134,6 +135,7 @@ static void empty_slot(fm_block_tree *tree, const fm_block_slot *removed)
 /* Takes node x out of the tree; returns how many nodes are older. */
 static uint32_t remove_node(fm_block_tree *tree, uint32_t x)
 {
+    FM_ASSERT(tree->count > 0 && x != SPLAY_NONE && x <= tree->used);
     tree->count--;
     if (x != tree->root) return splay_remove(tree->nodes, &tree->root, x);
     const splay_node *root = &tree->nodes[x];
@@ -210,6 +212,7 @@ void fm_block_tree_link_older(fm_block_tree *tree)
     splay_node *const nodes = tree->nodes;
     const uint32_t linked = tree->root == SPLAY_NONE ? 0 : nodes[tree->root].older + 1;
     const uint32_t added = tree->used - linked;
+    FM_ASSERT(linked <= tree->used && tree->count == tree->used);
     uint32_t oldest = SPLAY_NONE;
     if (added == 0) return;
     for (uint32_t at = tree->root; at != SPLAY_NONE; at = nodes[at].left) {

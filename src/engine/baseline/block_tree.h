@@ -14,6 +14,8 @@
 #ifndef FATHOM_ENGINE_BASELINE_BLOCK_TREE_H
 #define FATHOM_ENGINE_BASELINE_BLOCK_TREE_H
 
+#include "base/error.h"
+
 #include <fathom/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -266,6 +268,7 @@ fm_block_tree_fetch(const fm_block_tree *tree, const uint64_t *blocks, size_t i,
 static inline void fm_block_tree_put(fm_block_tree *tree, uint32_t x, uint32_t others)
 {
     splay_node *put = &tree->nodes[x];
+    FM_ASSERT(x != SPLAY_NONE && x <= tree->used);
     put->time = tree->time;
     put->left = tree->root;
     put->right = SPLAY_NONE;
@@ -283,6 +286,7 @@ static inline uint32_t fm_block_tree_touch(fm_block_tree *tree, uint32_t x)
     }
     const uint32_t others = tree->count - 1;
     const uint32_t distance = others - splay_remove(tree->nodes, &tree->root, x);
+    FM_ASSERT(distance <= others);
     fm_block_tree_put(tree, x, others);
     return distance;
 }

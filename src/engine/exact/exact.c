@@ -414,6 +414,7 @@ fm_status fm_exact_restart(fm_exact *self, fm_error *error)
     }
     fm_recency_window_restart(&self->window, kept);
     self->window_full = false;
+    FM_ASSERT(self->table.used == kept && fm_block_table_is_sound(&self->table));
     return FM_OK;
 }
 

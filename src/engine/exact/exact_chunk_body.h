@@ -205,8 +205,8 @@ static void kernel_chunk_sort(size_t count, fm_cache_chunk *restrict chunk)
  * to its block. The distance is the number of bits below that of lag L, which is then cleared.
  */
 #if defined(__AVX512F__)
-/* The distances of all references, those that are not close included, which get anything. Eight eighths of the
- * chunk at once, of which each begins 64 references earlier: then its bits are known. */
+/* The distances of all references, those that are not close included, which get anything. Eight eighths of
+ * the chunk at once, of which each begins 64 references earlier: then its bits are known. */
 ALWAYS_INLINE void chunk_close_all(size_t count, const uint8_t *lag, uint8_t *distance)
 {
     const size_t length = (count + 63) / 64 * 8;

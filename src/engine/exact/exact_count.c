@@ -66,7 +66,9 @@ fm_status fm_exact_run(fm_exact *self, const uint64_t *keys, size_t count, fm_ou
     lookups->count = fm_exact_lookups_size(count, fm_recency_window_run(window));
     kernels->home(table, keys, lookups->count, homes);
     while (status == FM_OK && lookups->count > 0) {
+        FM_ASSERT(fm_block_table_has_room(table, lookups->count));
         lookups_lookup(self, keys, homes, &out);
+        FM_ASSERT(lookups->near_count + lookups->far_count + lookups->fresh_count == lookups->count);
 
         /* The next lookups' buckets, to be fetched while this one's distances are found. */
         const size_t taken = lookups->count;
@@ -142,6 +144,8 @@ static void run_firsts(fm_exact *self, fm_outlet out)
     const fm_cache_chunk *chunk = &self->chunk;
     const size_t firsts = chunk->first_count;
     fm_bucket **homes = self->chunk_homes;
+    FM_ASSERT(firsts <= FM_CACHE_CHUNK_MOST && fm_block_table_has_room(&self->table, firsts));
+    FM_ASSERT(fm_recency_window_left(window) >= firsts);
     kernels->home(&self->table, chunk->key, firsts, homes);
     /* At worst, old contents behind them are prefetched in vain. */
     for (size_t i = 0; i < FM_LOOKUPS && i < firsts; i++) __builtin_prefetch(homes[i], 1, 3);
@@ -151,6 +155,7 @@ static void run_firsts(fm_exact *self, fm_outlet out)
             kernels->lookup_first_tagged(&self->table, window, chunk, first, homes + first, lookups);
         else
             kernels->lookup_first(&self->table, window, chunk, first, homes + first, lookups);
+        FM_ASSERT(lookups->near_count + lookups->far_count + lookups->fresh_count == lookups->count);
         const size_t near = lookups->near_count;
         fm_bucket *const *soon = homes + first + lookups->count;
         kernels->near(window, lookups, soon);

@@ -7,6 +7,7 @@
 #ifndef FATHOM_ENGINE_EXACT_EXACT_KERNELS_H
 #define FATHOM_ENGINE_EXACT_EXACT_KERNELS_H
 
+#include "base/error.h"
 #include "engine/engine.h"
 #include "engine/engine_tables.h"
 
@@ -108,6 +109,7 @@ bool fm_recency_window_advance(fm_recency_window *window, size_t count);
 static inline uint32_t fm_recency_line_rank(const uint64_t *words, uint64_t position)
 {
     const uint64_t word = position >> 6;
+    FM_ASSERT((position & ((1U << FM_LINE_SHIFT) - 1)) < FM_LINE_BITS && words[word] >> (position & 63) & 1);
     return (uint32_t)__builtin_popcountll(words[word] << (~position & 63)) +
            ((uint32_t)(words[word | 7] >> (9 * (word & 7))) & 511);
 }

@@ -163,6 +163,7 @@ static uint32_t region_live(const fm_recency_window *window, uint64_t region)
 
 static void open_region(fm_recency_window *window, uint64_t region)
 {
+    FM_ASSERT(region < window->regions);
     if (region > 0) count_region(window, region, region_live(window, region - 1));
     fill_region(window, region);
     window->open = region;
@@ -172,6 +173,8 @@ static void open_region(fm_recency_window *window, uint64_t region)
 
 bool fm_recency_window_advance(fm_recency_window *window, size_t count)
 {
+    FM_ASSERT(count <= fm_recency_window_run(window) && window->position >> FM_REGION_SHIFT == window->open);
+    FM_ASSERT(window->open_live <= FM_REGION_BITS);
     window->position += count;
     if ((window->position & ((1U << FM_LINE_SHIFT) - 1)) < FM_LINE_BITS) return true;
     window->position = ((window->position >> FM_LINE_SHIFT) + 1) << FM_LINE_SHIFT;
@@ -225,6 +228,8 @@ void fm_recency_window_restart_for(fm_recency_window *window, uint64_t live, uin
     } while (left > 0);
     window->closed_live = (uint32_t)live;
     open_region(window, region);
+    FM_ASSERT(live == 0 ||
+              fm_recency_window_rank(window, fm_recency_window_packed_position(live)) == (uint32_t)live);
 }
 
 uint64_t fm_recency_line_select(const uint64_t *words, uint64_t rank)

@@ -43,10 +43,13 @@ static void tally_chunk(fm_small_stack *stack, fm_tally *tally)
 static void stack_touch(fm_small_stack *stack, const uint64_t *blocks, size_t count, fm_tally *tally)
 {
     const fm_exact_kernels *kernels = stack->kernels;
+    FM_ASSERT(stack->next + count <= FM_REGION_BITS);
     kernels->small_find(blocks, count, stack);
     kernels->small_ranks(stack);
+    FM_ASSERT(stack->held_count <= count);
     stack->next += (uint32_t)count;
     stack->live += (uint32_t)(count - stack->held_count);
+    FM_ASSERT(stack->live <= stack->next);
     fm_exact_tally(kernels, stack->bound, tally, stack->held_distance, stack->held_count);
 }
 

@@ -247,6 +247,7 @@ static fm_parallel_phase *phase_of(fm_parallel *self, uint64_t number)
 
 void fm_parallel_retire(fm_parallel *self, size_t chunks)
 {
+    FM_ASSERT(self->retired + chunks <= self->settled && self->settled <= self->claimed);
     for (size_t i = 0; i < chunks; i++) {
         fm_thread_chunk *chunk = &self->chunks[self->retired++ % self->chunk_count];
         /* The arrays that were used last serve the next chunk, whichever it is. */
@@ -262,6 +263,7 @@ static void plan_advance(fm_parallel *self)
 {
     for (uint64_t number = self->ended; number < self->begun; number++) {
         fm_parallel_phase *phase = phase_of(self, number);
+        FM_ASSERT(phase->tasks_done <= phase->tasks_begun && phase->tasks_begun <= phase->tasks);
         while (phase->tasks_done == phase->tasks && phase->step < fm_phase_step_count) {
             const fm_phase_step *step = &fm_phase_steps[phase->step];
             const size_t tasks = step->tasks(self, phase);
@@ -317,12 +319,14 @@ static bool begin_phase(fm_parallel *self)
     const bool all = !more || (flushing && next.first + next.count == self->filled);
     if (next.count == 0 || (next.count < enough && !all)) return false;
     *phase_of(self, self->begun++) = next;
+    FM_ASSERT(self->begun - self->ended <= 2 && next.first + next.count <= self->claimed);
     return true;
 }
 
 /* The one that was counted last. */
 static bool claim_chunk(const fm_parallel *self, fm_crew_job *job)
 {
+    FM_ASSERT(self->claimed <= self->filled && self->filled - self->retired <= self->chunk_count);
     *job = (fm_crew_job){.kind = CHUNK, .task = (size_t)((self->claimed - 1) % self->chunk_count)};
     return true;
 }
@@ -372,6 +376,7 @@ static void plan_complete(void *context, fm_crew_job job)
         return;
     }
     self->phases[job.kind].tasks_done++;
+    FM_ASSERT(self->phases[job.kind].tasks_done <= self->phases[job.kind].tasks_begun);
     plan_advance(self);
 }
 

@@ -6,6 +6,7 @@
  * as JSON and is shown as text by the page's script; only the title is also written
  * as HTML here, escaped.
  */
+#include <fathom/experimental/verdicts.h>
 #include <fathom/view.h>
 
 #include "base/base_name.h"
