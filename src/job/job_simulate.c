@@ -6,11 +6,11 @@
  */
 #include "job/job_internal.h"
 #include <fathom/experimental/checks.h>
-#include <fathom/experimental/simulate.h>
 #include <fathom/experimental/pipeline.h>
+#include <fathom/experimental/simulate.h>
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <stdlib.h>
 #include <string.h>
