@@ -6,10 +6,9 @@
  */
 #include "analyzer/analyzer_state.h"
 #include "analyzer/block_cutter.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/rounds.h"
-#include "base/sized.h"
 #include "trace/site_share.h"
 
 #include <fathom/experimental/pipeline.h>

@@ -174,7 +174,7 @@ int cli_verb_static(int argc, char **argv)
          .usual = "scop"},
         {"param", CLI_TO(&options.parameters)},
         {"granularity", CLI_TO(&options.granularity), .help = "cache-line size"},
-        {"layout", CLI_TO(&options.layout)},
+        {"layout", CLI_TO(&options.layout), .group = CLI_RESEARCH},
         {"scalars", CLI_TO(&options.scalars)},
         {"assume", CLI_TO(&options.assumptions)},
         {"counts", CLI_TO(&options.counts)},

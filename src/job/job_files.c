@@ -8,9 +8,9 @@
  */
 #include "job/job_internal.h"
 
-#include "base/json_text.h"
+#include "base/error.h"
+#include "base/json.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

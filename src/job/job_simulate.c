@@ -9,8 +9,8 @@
 #include <fathom/experimental/pipeline.h>
 #include <fathom/experimental/simulate.h>
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <fathom/experimental/simulate.h>
 

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "model/sample_internal.h"
 #include "profile/accuracy.h"
 #include "profile/histogram.h"

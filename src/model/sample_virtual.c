@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "collect/reservoir.h"
 
 #include <inttypes.h>

@@ -96,7 +96,7 @@ static fm_status share_site(fm_site_share *share, shared_site *given, fm_error *
 }
 
 /* Those that are new to this thread: its numbers for them are the next ones, in order of appearance. */
-static fm_status learn(fm_site_share *share, share_worker *worker, const uint64_t *sites, size_t count,
+static fm_status site_share_learn(fm_site_share *share, share_worker *worker, const uint64_t *sites, size_t count,
                        uint64_t first, const uint32_t *numbers, fm_error *error)
 {
     const size_t fresh = fm_site_index_count(worker->own) - worker->known;
@@ -123,7 +123,7 @@ fm_status fm_site_share_tags(fm_site_share *share, unsigned worker, const uint64
     share_worker *self = &share->worker[worker];
     fm_status status = fm_site_index_tags(self->own, sites, count, tags, error);
     if (status == FM_OK && fm_site_index_count(self->own) > self->known)
-        status = learn(share, self, sites, count, first, tags, error);
+        status = site_share_learn(share, self, sites, count, first, tags, error);
     /* Then some may have none. */
     if (status == FM_OK && self->known == FM_TAG_MAX)
         status = fm_fail(error, FM_E_LIMIT, NULL, "there are too many code sites");
@@ -141,7 +141,7 @@ static int by_first(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static fm_status renumber(fm_site_share *share, uint32_t *map, fm_error *error)
+static fm_status site_share_renumber(fm_site_share *share, uint32_t *map, fm_error *error)
 {
     fm_status status = FM_OK;
     qsort(share->sites, share->count, sizeof *share->sites, by_first);
@@ -163,7 +163,7 @@ fm_status fm_site_share_settle(fm_site_share *share, uint32_t **map, size_t *map
     if (sorted) return FM_OK;
     *map = fm_calloc(*map_count, sizeof **map);
     if (!*map) return fm_fail_memory(error, *map_count * sizeof **map, "code sites by several threads");
-    const fm_status status = renumber(share, *map, error);
+    const fm_status status = site_share_renumber(share, *map, error);
     share->settled = status == FM_OK;
     if (status == FM_OK) return FM_OK;
     free(*map);

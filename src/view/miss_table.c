@@ -5,10 +5,9 @@
  */
 #include "view/miss_table.h"
 
-#include "base/arena.h"
-#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "base/table.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/module_name.h"

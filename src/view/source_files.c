@@ -8,12 +8,12 @@
 #define _GNU_SOURCE
 #include "view/source_files.h"
 
-#include "base/arena.h"
+#include "base/bytes.h"
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/memory.h"
-#include "base/sha256.h"
-#include "base/text_file.h"
+#include "base/plain_text.h"
+#include "base/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

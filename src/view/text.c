@@ -4,9 +4,8 @@
  * broken UTF-8 do not get to; then short names of C++ functions, cells of CSV and text of pages.
  */
 #include "view/text.h"
-#include "base/sized.h"
-#include "base/utf8.h"
-#include "base/visible.h"
+#include "base/error.h"
+#include "base/plain_text.h"
 
 #include <inttypes.h>
 #include <math.h>

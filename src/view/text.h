@@ -103,7 +103,7 @@ char *fm_function_name_shorten(const char *name, char *to, size_t size);
  * line ends, which are those of Unix), the one way for every table that is written.
  *
  * A table is shown on terminals and opened in spreadsheets. So characters that control a terminal, are not
- * seen or reorder others are written as what they are (base/visible.h; a line feed is left, in a quoted
+ * seen or reorder others are written as what they are (base/plain_text.h; a line feed is left, in a quoted
  * cell); and a cell that would begin like a formula (=, +, -, @) begins with an apostrophe, which
  * spreadsheets take for text.
  */

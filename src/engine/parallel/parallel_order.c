@@ -13,7 +13,6 @@
  * and with times 16.
  */
 #include "base/error.h"
-#include "base/free_memory.h"
 #include "base/memory.h"
 #include "engine/parallel/parallel.h"
 

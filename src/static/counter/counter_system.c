@@ -8,7 +8,7 @@
 #include "static/counter/counter.h"
 #include "static/region/region.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 

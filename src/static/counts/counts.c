@@ -11,7 +11,7 @@
 
 #include "static/region/region.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 

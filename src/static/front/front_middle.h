@@ -9,7 +9,7 @@
 #ifndef FATHOM_STATIC_FRONT_MIDDLE_H
 #define FATHOM_STATIC_FRONT_MIDDLE_H
 
-#include "base/arena.h"
+#include "base/table.h"
 #include "static/region/region.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "static/polyhedra/polyhedra.h"
 #include "static/polyhedra/polynomial.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/memory.h"
 
 #include <inttypes.h>

@@ -3,9 +3,9 @@
  * diff_match.c - what of before is what of after: files by their paths (or names, or lines, where only those
  * agree), lines through the edit, functions and objects by their names.
  */
-#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "base/table.h"
 #include "profile/attribution/line_sums.h"
 #include "view/diff/diff_parts.h"

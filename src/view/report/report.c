@@ -9,10 +9,9 @@
 #include <fathom/experimental/verdicts.h>
 #include <fathom/view.h>
 
-#include "base/base_name.h"
 #include "base/error.h"
-#include "base/json_text.h"
-#include "base/sized.h"
+#include "base/json.h"
+#include "base/plain_text.h"
 #include "profile/histogram.h"
 #include "view/miss_table.h"
 #include "view/report/report_parts.h"

@@ -6,7 +6,7 @@
  * Everything is streamed; sums over places are made one place at a time, from pairs sorted by place.
  */
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "profile/attribution/pair_errors.h"
 #include "view/miss_table.h"
