@@ -28,10 +28,8 @@
 #include <fathom/machine.h>
 #include <fathom/phases.h>
 #include <fathom/predict.h>
-#include <fathom/profile.h>
 #include <fathom/sampled_run.h>
 #include <fathom/static.h>
-#include <fathom/trace.h>
 #include <fathom/view.h>
 
 #ifdef __cplusplus
