@@ -62,7 +62,8 @@ FM_SIZED(void, fm_view_diff, fm_view_options,
 /* The same as Markdown, for a comment on a change; and all of it as JSON (docs/PROFILE.md). */
 FM_API void fm_view_diff_markdown(FILE *out, const fm_diff *diff, fm_by by, size_t most);
 FM_API void fm_view_diff_json(FILE *out, const fm_diff *diff);
-/* A page without scripts: the same, and the two sources side by side. */
+/* A page: the report of both, and before it the same, with the two sources side by side. FM_E_UNSUPPORTED in
+ * a build with FATHOM_REPORT=OFF. */
 FM_API fm_status fm_view_diff_page(FILE *out, const fm_diff *diff, const char *title, fm_error *error);
 
 #ifdef __cplusplus

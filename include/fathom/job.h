@@ -130,8 +130,11 @@ FM_SIZED(fm_status, fm_job_run, fm_collect_options,
 /* A program that is run at nearly its own speed, or one that runs already (program->pid), of which samples
  * are taken. Of the options, granularities and objects are the job's; of those of the estimate, what depends
  * on code. */
-FM_SIZED_BY(fm_status, fm_job_sample, (size_t, size_t), (sizeof(fm_sampled_run_options), sizeof(fm_estimate_options)),
-            (fm_job *job, const fm_sampled_run_options *program, const fm_estimate_options *estimate, fm_error *error), (job, program, estimate, error));
+FM_SIZED_BY(fm_status, fm_job_sample, (size_t, size_t),
+            (sizeof(fm_sampled_run_options), sizeof(fm_estimate_options)),
+            (fm_job *job, const fm_sampled_run_options *program, const fm_estimate_options *estimate,
+             fm_error *error),
+            (job, program, estimate, error));
 
 /* A value of a parameter of a region, or of a macro of its source. */
 typedef struct fm_job_value {
@@ -162,7 +165,8 @@ typedef struct fm_job_region_options {
  * has no such parameter, its macros. It is read here, and then it can be looked at and changed; fm_job_region
  * makes its profile, by the surest method that is done in time.
  */
-FM_SIZED(fm_status, fm_job_region_open, fm_job_region_options, (fm_job *job, const char *path, const fm_job_region_options *options, fm_error *error),
+FM_SIZED(fm_status, fm_job_region_open, fm_job_region_options,
+         (fm_job *job, const char *path, const fm_job_region_options *options, fm_error *error),
          (job, path, options, error));
 /* It belongs to the job. NULL: nothing was read. */
 FM_API fm_region *fm_job_region_get(const fm_job *job);
@@ -182,8 +186,32 @@ typedef struct fm_record_options {
     bool overwrite;   /* files of other processes, too, that are there from an earlier run */
     bool unused[3];   /* false: so that there is no padding at the end */
 } fm_record_options;
-FM_SIZED_BY(fm_status, fm_job_record, (size_t, size_t), (sizeof(fm_record_options), sizeof(fm_collect_options)),
-            (fm_job *job, const fm_record_options *options, const fm_collect_options *program, fm_error *error), (job, options, program, error));
+FM_SIZED_BY(fm_status, fm_job_record, (size_t, size_t),
+            (sizeof(fm_record_options), sizeof(fm_collect_options)),
+            (fm_job *job, const fm_record_options *options, const fm_collect_options *program,
+             fm_error *error),
+            (job, options, program, error));
+
+/* A trace in another format. Of `writing`, the format (NULL: by the name's ending) and the level are looked
+ * at. */
+FM_API fm_status fm_job_convert_sized(fm_job *job, const char *from, const fm_reader_options *reading,
+                                      size_t reading_size, const char *to, const fm_writer_options *writing,
+                                      size_t writing_size, fm_error *error);
+static inline fm_status fm_job_convert(fm_job *job, const char *from, const fm_reader_options *reading,
+                                       const char *to, const fm_writer_options *writing, fm_error *error)
+{
+    return fm_job_convert_sized(job, from, reading, sizeof *reading, to, writing, sizeof *writing, error);
+}
+/* Whether a stored trace is sound: a native one block by block, with a line for each where `blocks` is not
+ * NULL; any other by reading it to its end. fm_job_is_complete: it is. fm_job_write makes JSON of it,
+ * fm_job_show a summary. */
+FM_API fm_status fm_job_check_sized(fm_job *job, const char *path, const fm_reader_options *reading,
+                                    size_t reading_size, FILE *blocks, fm_error *error);
+static inline fm_status fm_job_check(fm_job *job, const char *path, const fm_reader_options *reading,
+                                     FILE *blocks, fm_error *error)
+{
+    return fm_job_check_sized(job, path, reading, sizeof *reading, blocks, error);
+}
 
 /* The phases of a trace (phases.h), which is read three times. The profile of the job is that of the whole.
  */
@@ -192,20 +220,22 @@ typedef struct fm_phase_options {
         threshold; /* level 1 is cut where blocks come back from further away; 0: where the trace changes */
     double alike;  /* phases whose profiles overlap by this are of one kind; 0: 0.9 */
 } fm_phase_options;
-FM_SIZED_BY(fm_status, fm_job_find_phases, (size_t, size_t), (sizeof(fm_reader_options), sizeof(fm_phase_options)),
-            (fm_job *job, const char *path, const fm_reader_options *reading, const fm_phase_options *options, fm_error *error), (job, path, reading, options, error));
+FM_SIZED_BY(fm_status, fm_job_find_phases, (size_t, size_t),
+            (sizeof(fm_reader_options), sizeof(fm_phase_options)),
+            (fm_job *job, const char *path, const fm_reader_options *reading,
+             const fm_phase_options *options, fm_error *error),
+            (job, path, reading, options, error));
 /* The profiles of the phases of a level, from 1 on; they stay until those of another inner level are asked
  * for. How many there are. */
 FM_API size_t fm_job_phase_profiles(fm_job *job, size_t level, const fm_profile *const **profiles);
 /* The profile that a model expects for data of another size, which may be found in a trace by sampling its
  * beginning. */
-FM_SIZED_BY(fm_status, fm_job_find_size, (size_t, size_t), (sizeof(fm_reader_options), sizeof(fm_sampler_options)),
-            (fm_job *job, const fm_model *model, const char *path, const fm_reader_options *reading, const fm_sampler_options *sampling, double *size, fm_error *error), (job, model, path, reading, sampling, size, error));
+FM_SIZED_BY(fm_status, fm_job_find_size, (size_t, size_t),
+            (sizeof(fm_reader_options), sizeof(fm_sampler_options)),
+            (fm_job *job, const fm_model *model, const char *path, const fm_reader_options *reading,
+             const fm_sampler_options *sampling, double *size, fm_error *error),
+            (job, model, path, reading, sampling, size, error));
 FM_API fm_status fm_job_predict(fm_job *job, const fm_model *model, double size, fm_error *error);
-
-/* A trace that goes past a virtual sampler (sample.h): how far an estimate is from the truth. */
-FM_SIZED_BY(fm_status, fm_job_simulate, (size_t, size_t, size_t), (sizeof(fm_reader_options), sizeof(fm_virtual_sampler_options), sizeof(fm_estimate_options)),
-            (fm_job *job, const char *path, const fm_reader_options *reading, const fm_virtual_sampler_options *sampler, const fm_estimate_options *estimate, fm_error *error), (job, path, reading, sampler, estimate, error));
 
 /* How the program ended: what was started, or what it became by exec. */
 typedef struct fm_job_end {

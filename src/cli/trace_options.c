@@ -98,52 +98,52 @@ static int read_settings(cli_trace_options *trace, char *text)
     return -1;
 }
 
-int cli_reader_options(const cli_trace_options *given_options, fm_reader_options *options)
+int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options)
 {
     static char settings[1024]; /* the reader's options point into it */
-    cli_trace_options read = *given_options, *const trace = &read;
+    cli_trace_options said = *trace;
     *options = (fm_reader_options){0};
-    if (trace->format) {
-        if ((size_t)snprintf(settings, sizeof settings, "%s", trace->format) >= sizeof settings)
+    if (said.format) {
+        if ((size_t)snprintf(settings, sizeof settings, "%s", said.format) >= sizeof settings)
             return cli_misuse("--format: too much of it");
-        int code = read_settings(trace, settings);
-        if (code < 0 && trace->format) code = check_format(trace->format);
+        int code = read_settings(&said, settings);
+        if (code < 0 && said.format) code = check_format(said.format);
         if (code >= 0) return code;
     }
-    if (trace->format) {
-        const char *given = csv_option_given(trace);
-        if (given && strcmp(trace->format, "csv") != 0)
-            return cli_misuse("--%s is for csv traces, and --format says '%s'", given, trace->format);
-        options->format = trace->format;
+    if (said.format) {
+        const char *given = csv_option_given(&said);
+        if (given && strcmp(said.format, "csv") != 0)
+            return cli_misuse("--%s is for csv traces, and --format says '%s'", given, said.format);
+        options->format = said.format;
     }
-    if (trace->instructions) {
-        if (strcmp(trace->instructions, "skip") == 0)
+    if (said.instructions) {
+        if (strcmp(said.instructions, "skip") == 0)
             options->fetches = FM_FETCHES_SKIP;
-        else if (strcmp(trace->instructions, "only") == 0)
+        else if (strcmp(said.instructions, "only") == 0)
             options->fetches = FM_FETCHES_ONLY;
-        else if (strcmp(trace->instructions, "all") == 0)
+        else if (strcmp(said.instructions, "all") == 0)
             options->fetches = FM_FETCHES_ALL;
         else
-            return cli_misuse("--instructions: expected skip, only or all, found '%s'", trace->instructions);
+            return cli_misuse("--instructions: expected skip, only or all, found '%s'", said.instructions);
     }
-    if (trace->delimiter) {
-        int code = translate_delimiter(trace->delimiter, &options->csv_delimiter);
+    if (said.delimiter) {
+        int code = translate_delimiter(said.delimiter, &options->csv_delimiter);
         if (code >= 0) return code;
     }
-    if (trace->header) {
-        if (strcmp(trace->header, "yes") == 0)
+    if (said.header) {
+        if (strcmp(said.header, "yes") == 0)
             options->csv_header = FM_CSV_HEADER_YES;
-        else if (strcmp(trace->header, "no") == 0)
+        else if (strcmp(said.header, "no") == 0)
             options->csv_header = FM_CSV_HEADER_NO;
         else
-            return cli_misuse("--header: expected yes or no, found '%s'", trace->header);
+            return cli_misuse("--header: expected yes or no, found '%s'", said.header);
     }
-    if (trace->size_unit && !trace->size_column)
+    if (said.size_unit && !said.size_column)
         return cli_misuse("--size-unit needs --size-column: there is no size to apply it to");
-    options->csv_key = trace->key;
-    options->csv_size = trace->size_column;
-    options->csv_key_unit = trace->key_unit;
-    options->csv_size_unit = trace->size_unit;
+    options->csv_key = said.key;
+    options->csv_size = said.size_column;
+    options->csv_key_unit = said.key_unit;
+    options->csv_size_unit = said.size_unit;
     return -1;
 }
 

@@ -125,7 +125,7 @@ static int add_machine(cache_table *table, const mrc_options *options, const fm_
 /* Elements have no bytes: nothing of this machine, which has, is put beside them. */
 static int leave_machine_out(mrc_options *options, const fm_profile *profile)
 {
-    if (!profile->elements) return -1;
+    if (!profile || !profile->elements) return -1;
     if (options->machine)
         return cli_misuse("--machine: the profile counts elements, and this machine's caches hold bytes");
     if (profile->cache_count) return -1; /* its own are shown */

@@ -6,7 +6,7 @@
  */
 #include "job/job_internal.h"
 #include <fathom/experimental/checks.h>
-#include <fathom/experimental/observations.h>
+#include <fathom/experimental/simulate.h>
 #include <fathom/experimental/pipeline.h>
 
 #include "base/memory.h"

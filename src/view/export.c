@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.c - every pair of sites as a line of CSV (csv_cell.h).
+ * export.c - for other programs: every pair of sites as a line of CSV; curves as CSV and JSON; comparisons as
+ * JSON, and as text. callgrind.c has the costs by line.
  */
 #include <fathom/view.h>
 

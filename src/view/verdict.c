@@ -89,6 +89,7 @@ fm_status fm_verdict_make(fm_verdict *of, const fm_profile *profile, const fm_ca
         fm_verdict_clear(of);
     else
         find_rows(of, most);
+    FM_ASSERT(of->told <= of->listed && of->listed <= of->table.count);
     return status;
 }
 

@@ -3,6 +3,7 @@
  * terminal_profile.c - what a profile covers, in a few lines: no number is printed without it. What is
  * missing is said in capitals.
  */
+#include "base/base_name.h"
 #include "view/miss_table.h"
 #include "view/text.h"
 
@@ -320,8 +321,7 @@ static void write_bounds_part(FILE *out, const fm_bounds_part *part, const char 
     char place[400];
     const fm_nest *work = &part->work;
     if (!name) {
-        const char *slash = work->file ? strrchr(work->file, '/') : NULL;
-        const char *file = slash ? slash + 1 : work->file ? work->file : "nest";
+        const char *file = work->file ? fm_base_name(work->file) : "nest";
         if (work->first_line == 0)
             snprintf(place, sizeof place, "%s", file);
         else if (work->first_line == work->last_line)
