@@ -23,7 +23,7 @@ _ := $(shell scripts/moved-builds.sh)
 # apt-get and the generator of the build each want to be alone, also where make is called with -j; compilers run
 # in parallel by themselves (JOBS).
 .NOTPARALLEL:
-.PHONY: all help dependencies soak check test test-gpu demo bench bench-gpu lint format install uninstall asan tsan fuzz clean
+.PHONY: all help dependencies soak check test test-gpu demo bench bench-gpu lint hooks format install uninstall asan tsan fuzz clean
 
 all: $(BUILD)/build.ninja  ## build the program at build/fathom (release)
 	@scripts/optional-parts.sh | cmp -s - $(BUILD)/optional-parts || $(CMAKE) --preset release
@@ -75,8 +75,11 @@ bench-gpu: all  ## speed on a graphics card; kept in bench/results/
 	@$(CMAKE) --build $(BUILD) --parallel $(JOBS) --target benches card_floor
 	@bench/run_gpu.sh
 
-lint: $(BUILD)/build.ninja | $(STAMPS)/lint  ## clang-format, clang-tidy, cppcheck, shellcheck
+lint: $(BUILD)/build.ninja | $(STAMPS)/lint  ## clang-format, clang-tidy, cppcheck, shellcheck: what changed since it was clean
 	@scripts/lint.sh
+
+hooks:  ## format, lint and names of what is committed are looked at before each commit
+	@scripts/install-hooks.sh
 
 format: | $(STAMPS)/lint  ## format all C sources in place
 	@scripts/list-sources.sh c | xargs clang-format -i

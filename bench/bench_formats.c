@@ -12,7 +12,7 @@
  */
 #include "contender.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -110,8 +110,7 @@ static double decode(const char *path, uint64_t expected, bool read_ahead, unsig
 {
     fm_reader *reader;
     fm_error error = {0};
-    fm_reader_options options = {
-        .fetches = FM_FETCHES_SKIP, .read_ahead = read_ahead, .threads = threads};
+    fm_reader_options options = {.fetches = FM_FETCHES_SKIP, .read_ahead = read_ahead, .threads = threads};
     double start = bench_seconds();
     if (fm_reader_open(&reader, path, &options, &error))
         bench_die("%s", fm_error_message(&error, message, sizeof message));

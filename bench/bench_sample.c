@@ -16,7 +16,7 @@
  *   wide         mean width of the band there
  * bench_sample_accuracy.py runs it and makes the tables.
  */
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -390,7 +390,11 @@ int main(int argc, char **argv)
     trace of = {.name = argv[1], .most = argc > 4 ? strtoull(argv[4], NULL, 10) : 10000000};
     of.blocks = malloc(of.most * sizeof *of.blocks);
     of.tags = malloc(of.most * sizeof *of.tags);
-    if (!of.blocks || !of.tags || seeds > MOST_SEEDS || of.most < 100000) return 2;
+    if (!of.blocks || !of.tags || seeds > MOST_SEEDS || of.most < 100000) {
+        free(of.blocks);
+        free(of.tags);
+        return 2;
+    }
     if (strcmp(argv[2], "listing1") == 0)
         listing1(&of);
     else if (strcmp(argv[2], "listing2") == 0)

@@ -147,8 +147,8 @@ def evaluate(path, parameters):
     given = (ctypes.c_int64 * len(parameters))(*parameters)
     for _ in range(30):
         began = time.perf_counter()
-        failed = library.fm_symbolic_evaluate_sized(symbolic, given, ctypes.byref(values),
-                                                    ctypes.c_size_t(ctypes.sizeof(values)), None)
+        failed = library.fm_symbolic_evaluate_sized(ctypes.c_size_t(ctypes.sizeof(values)), symbolic, given,
+                                                    ctypes.byref(values), None)
         shortest = min(shortest, 1e6 * (time.perf_counter() - began))
         if failed:
             return None, shortest

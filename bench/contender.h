@@ -12,7 +12,7 @@
 #ifndef FATHOM_BENCH_CONTENDER_H
 #define FATHOM_BENCH_CONTENDER_H
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 enum { CONTENDER_CHUNK = 1 << 15 }; /* references per feed: their distances stay in the second-level cache */
 

@@ -6,7 +6,7 @@
  *
  *     make_site_keys zipf|uniform|... KEYS REFERENCES SITES any|near OUTPUT.fathom
  */
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h - random numbers that are the same in every run: splitmix64, from a state of the caller's or from one that a
- * test program has by itself. */
+/* random.h - random numbers that are the same in every run: splitmix64, from a state of the caller's or from
+ * one that a test program has by itself. */
 #ifndef FATHOM_TESTS_RANDOM_H
 #define FATHOM_TESTS_RANDOM_H
 

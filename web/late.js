@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late.js - which code re-uses data too late: the model behind the tables and the source view. choice.js holds
- * what a reader has chosen; pairs.js, source.js and objects.js show it.
+ * late.js - which code re-uses data too late: the model behind the tables and the source view. and what a reader has
+ * chosen; pairs.js, source.js and objects.js show it.
  *
  * Distances are known by range (between two edges). A histogram is kept as misses: `at[i]` is how many
  * references miss in a cache of edges[i] blocks, cold ones included, so that any size is one look-up.

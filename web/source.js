@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.js - the files that re-use data late, by misses, and the text of one of them (its lines: source-lines.js);
+ * source.js - the files that re-use data late, by misses, and the text of one of them;
  * jumps from a pair or an object to their lines.
  *
  * Long files are put into the page by pieces of PIECE lines, when they come into sight.

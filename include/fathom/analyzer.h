@@ -66,13 +66,9 @@ FM_API unsigned fm_analyzer_processors(void);
 
 typedef struct fm_analyzer fm_analyzer;
 
-FM_API fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *options,
-                                          size_t options_size, fm_error *error);
-static inline fm_status fm_analyzer_create(fm_analyzer **analyzer, const fm_analyzer_options *options,
-                                           fm_error *error)
-{
-    return fm_analyzer_create_sized(analyzer, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_analyzer_create, fm_analyzer_options,
+         (fm_analyzer **analyzer, const fm_analyzer_options *options, fm_error *error),
+         (analyzer, options, error));
 FM_API void fm_analyzer_destroy(fm_analyzer *analyzer);
 
 /* References as a reader delivers them: addresses are cut into blocks of the analyzer's granularity. */
@@ -106,8 +102,8 @@ FM_API fm_status fm_analyzer_profile(fm_analyzer *analyzer, fm_profile **profile
  * A trace to its end, into analyzers that nothing was fed to yet: by as many threads as can help, and with
  * the results of fm_analyzer_feed, batch after batch. Of a trace in a file each thread of an analyzer
  * that can use several reads what it analyses; elsewhere, where there are tags, threads prepare batches for
- * the one that counts (pipeline.h); several analyzers that have one thread each are fed side by side. Where
- * threads meet damage, in no order, all is begun anew, in order.
+ * the one that counts; several analyzers that have one thread each are fed side by side. Where threads meet
+ * damage, in no order, all is begun anew, in order.
  *
  *     fm_error error;
  *     fm_reader *reader;
@@ -137,28 +133,10 @@ typedef struct fm_analyze_options {
     /* Before each batch. False: it is passed over. NULL: all are fed. */
     bool (*wants)(void *context, const fm_batch *batch);
 } fm_analyze_options;
-FM_API fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
-                                  const fm_analyze_options *options, size_t options_size, fm_error *error);
-static inline fm_status fm_analyze(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
-                                   const fm_analyze_options *options, fm_error *error)
-{
-    return fm_analyze_sized(reader, analyzers, count, options, sizeof *options, error);
-}
-
-/*
- * References without an analyzer: the blocks that accesses touch, in order, with the tags of the accesses
- * (NULL where a batch has none). For whoever looks at references himself, as a virtual sampler does
- * (sample.h).
- */
-typedef struct fm_block_stream fm_block_stream;
-typedef fm_status (*fm_block_taker)(void *context, const uint64_t *blocks, const uint32_t *tags, size_t count,
-                                    fm_error *error);
-FM_API fm_status fm_block_stream_create(fm_block_stream **stream, uint64_t granularity, fm_error *error);
-FM_API void fm_block_stream_destroy(fm_block_stream *stream); /* NULL is fine */
-/* Calls `take` one or several times. FM_E_CORRUPT: an access is of a size that no trace has; what was before
- * it was taken. */
-FM_API fm_status fm_block_stream_feed(fm_block_stream *stream, const fm_batch *batch, fm_block_taker take,
-                                      void *context, fm_error *error);
+FM_SIZED(fm_status, fm_analyze, fm_analyze_options,
+         (fm_reader *reader, fm_analyzer *const *analyzers, size_t count, const fm_analyze_options *options,
+          fm_error *error),
+         (reader, analyzers, count, options, error));
 
 /* Bytes held now, and the most held at any moment (growth included). */
 FM_API uint64_t fm_analyzer_memory(const fm_analyzer *analyzer);

@@ -66,13 +66,9 @@ typedef struct fm_collection fm_collection;
  * collector cannot run here or not for this program (no Valgrind, setuid, not x86-64); the reason says what
  * to do.
  */
-FM_API fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect_options *options,
-                                           size_t options_size, fm_error *error);
-static inline fm_status fm_collection_start(fm_collection **collection, const fm_collect_options *options,
-                                            fm_error *error)
-{
-    return fm_collection_start_sized(collection, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_collection_start, fm_collect_options,
+         (fm_collection **collection, const fm_collect_options *options, fm_error *error),
+         (collection, options, error));
 
 typedef enum fm_collected_event {
     FM_COLLECTED_REFERENCES, /* batch holds references of one thread of one process */
@@ -88,13 +84,9 @@ typedef struct fm_collected {
     uint64_t begin;   /* references of the process that were delivered before these */
     fm_batch batch;   /* valid until the next call */
 } fm_collected;
-FM_API fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *collected,
-                                          size_t collected_size, fm_error *error);
-static inline fm_status fm_collection_next(fm_collection *collection, fm_collected *collected,
-                                           fm_error *error)
-{
-    return fm_collection_next_sized(collection, collected, sizeof *collected, error);
-}
+FM_SIZED(fm_status, fm_collection_next, fm_collected,
+         (fm_collection *collection, fm_collected *collected, fm_error *error),
+         (collection, collected, error));
 
 /* How a process ended. */
 typedef struct fm_collected_process {
@@ -117,13 +109,9 @@ typedef struct fm_collected_process {
     const char *what_missing; /* NULL when complete */
 } fm_collected_process;
 FM_API size_t fm_collection_processes(const fm_collection *collection);
-FM_API void fm_collection_process_sized(const fm_collection *collection, size_t index,
-                                        fm_collected_process *process, size_t process_size);
-static inline void fm_collection_process(const fm_collection *collection, size_t index,
-                                         fm_collected_process *process)
-{
-    fm_collection_process_sized(collection, index, process, sizeof *process);
-}
+FM_SIZED(void, fm_collection_process, fm_collected_process,
+         (const fm_collection *collection, size_t index, fm_collected_process *process),
+         (collection, index, process));
 
 typedef struct fm_collection_state {
     fm_collector collector;        /* the one in use */
@@ -134,12 +122,8 @@ typedef struct fm_collection_state {
     double seconds;                /* since the start */
     const char *notes; /* lines for people, each ended by a newline: hints, what cannot be seen; "" */
 } fm_collection_state;
-FM_API void fm_collection_state_get_sized(const fm_collection *collection, fm_collection_state *state,
-                                          size_t state_size);
-static inline void fm_collection_state_get(const fm_collection *collection, fm_collection_state *state)
-{
-    fm_collection_state_get_sized(collection, state, sizeof *state);
-}
+FM_SIZED(void, fm_collection_state_get, fm_collection_state,
+         (const fm_collection *collection, fm_collection_state *state), (collection, state));
 
 /* Asks to stop tracing now. kill: the program too. */
 FM_API void fm_collection_stop(fm_collection *collection, bool kill);
@@ -150,14 +134,10 @@ FM_API void fm_collection_stop(fm_collection *collection, bool kill);
  * they came; call it for one without late references too, with count 0: what is held for it can then be let
  * go.
  */
-FM_API fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_collected *collected,
-                                                size_t collected_size, const fm_late *late, size_t count,
-                                                fm_error *error);
-static inline fm_status fm_collection_count_late(fm_collection *collection, const fm_collected *collected,
-                                                 const fm_late *late, size_t count, fm_error *error)
-{
-    return fm_collection_count_late_sized(collection, collected, sizeof *collected, late, count, error);
-}
+FM_SIZED(fm_status, fm_collection_count_late, fm_collected,
+         (fm_collection *collection, const fm_collected *collected, const fm_late *late, size_t count,
+          fm_error *error),
+         (collection, collected, late, count, error));
 
 /* Adds modules, sites (tags become indices: see map), paths and objects with their uses to an attribution
  * that holds edges already. map[tag] is the site's index; tags from 1; *map is allocated in the attribution.

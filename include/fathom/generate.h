@@ -22,13 +22,9 @@ typedef struct fm_generator_options {
 } fm_generator_options;
 
 typedef struct fm_generator fm_generator;
-FM_API fm_status fm_generator_create_sized(fm_generator **generator, const fm_generator_options *options,
-                                           size_t options_size, fm_error *error);
-static inline fm_status fm_generator_create(fm_generator **generator, const fm_generator_options *options,
-                                            fm_error *error)
-{
-    return fm_generator_create_sized(generator, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_generator_create, fm_generator_options,
+         (fm_generator **generator, const fm_generator_options *options, fm_error *error),
+         (generator, options, error));
 /* Fills up to capacity keys; returns how many, 0 at the end of the stream. */
 FM_API size_t fm_generator_next(fm_generator *generator, uint64_t *keys, size_t capacity);
 FM_API void fm_generator_destroy(fm_generator *generator);

@@ -26,6 +26,8 @@
 #include <fathom/analyzer.h>
 #include <fathom/collect.h>
 #include <fathom/machine.h>
+#include <fathom/phases.h>
+#include <fathom/predict.h>
 #include <fathom/profile.h>
 #include <fathom/sampled_run.h>
 #include <fathom/static.h>
@@ -99,58 +101,40 @@ typedef struct fm_job_options {
     fm_status (*opened)(void *context, const fm_job_input *input, fm_error *error);
 } fm_job_options;
 
-FM_API fm_status fm_job_create_sized(fm_job **job, const fm_job_options *options, size_t options_size,
-                                     fm_error *error);
-static inline fm_status fm_job_create(fm_job **job, const fm_job_options *options, fm_error *error)
-{
-    return fm_job_create_sized(job, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_job_create, fm_job_options,
+         (fm_job **job, const fm_job_options *options, fm_error *error), (job, options, error));
 FM_API void fm_job_destroy(fm_job *job); /* NULL is fine; what still runs is ended (SIGKILL) */
 
 /* ---- sources ---- */
 
 /* A trace that is read; "-" is standard input. reading->threads and read_ahead are the job's to choose. */
-FM_API fm_status fm_job_trace_sized(fm_job *job, const char *path, const fm_reader_options *reading,
-                                    size_t reading_size, fm_error *error);
-static inline fm_status fm_job_trace(fm_job *job, const char *path, const fm_reader_options *reading,
-                                     fm_error *error)
-{
-    return fm_job_trace_sized(job, path, reading, sizeof *reading, error);
-}
+FM_SIZED(fm_status, fm_job_trace, fm_reader_options,
+         (fm_job *job, const char *path, const fm_reader_options *reading, fm_error *error),
+         (job, path, reading, error));
 /*
  * The same by all ranks of an MPI job together (cluster.h); every rank makes this call, and rank 0 alone has
  * profiles afterwards. shards: instead of a path, a pattern of files that follow each other in time, by the
  * numbers in their names. A rank that fails ends all of them, and does not return.
  */
-FM_API fm_status fm_job_ranks_sized(fm_job *job, const char *path, const char *shards,
-                                    const fm_reader_options *reading, size_t reading_size, fm_error *error);
-static inline fm_status fm_job_ranks(fm_job *job, const char *path, const char *shards,
-                                     const fm_reader_options *reading, fm_error *error)
-{
-    return fm_job_ranks_sized(job, path, shards, reading, sizeof *reading, error);
-}
+FM_SIZED(fm_status, fm_job_ranks, fm_reader_options,
+         (fm_job *job, const char *path, const char *shards, const fm_reader_options *reading,
+          fm_error *error),
+         (job, path, shards, reading, error));
 
 /* A program that is run, and analysed while it runs: until it has ended. program->columns, call_paths and
  * objects … are as the analysis needs them: of these the job looks at call_paths only. Where there were
  * several processes, a profile is their sum, and each process is one of its parts. */
-FM_API fm_status fm_job_run_sized(fm_job *job, const fm_collect_options *program, size_t program_size,
-                                  fm_error *error);
-static inline fm_status fm_job_run(fm_job *job, const fm_collect_options *program, fm_error *error)
-{
-    return fm_job_run_sized(job, program, sizeof *program, error);
-}
+FM_SIZED(fm_status, fm_job_run, fm_collect_options,
+         (fm_job *job, const fm_collect_options *program, fm_error *error), (job, program, error));
 
 /* A program that is run at nearly its own speed, or one that runs already (program->pid), of which samples
  * are taken. Of the options, granularities and objects are the job's; of those of the estimate, what depends
  * on code. */
-FM_API fm_status fm_job_sample_sized(fm_job *job, const fm_sampled_run_options *program, size_t program_size,
-                                     const fm_estimate_options *estimate, size_t estimate_size,
-                                     fm_error *error);
-static inline fm_status fm_job_sample(fm_job *job, const fm_sampled_run_options *program,
-                                      const fm_estimate_options *estimate, fm_error *error)
-{
-    return fm_job_sample_sized(job, program, sizeof *program, estimate, sizeof *estimate, error);
-}
+FM_SIZED_BY(fm_status, fm_job_sample, (size_t, size_t),
+            (sizeof(fm_sampled_run_options), sizeof(fm_estimate_options)),
+            (fm_job *job, const fm_sampled_run_options *program, const fm_estimate_options *estimate,
+             fm_error *error),
+            (job, program, estimate, error));
 
 /* A value of a parameter of a region, or of a macro of its source. */
 typedef struct fm_job_value {
@@ -181,13 +165,9 @@ typedef struct fm_job_region_options {
  * has no such parameter, its macros. It is read here, and then it can be looked at and changed; fm_job_region
  * makes its profile, by the surest method that is done in time.
  */
-FM_API fm_status fm_job_region_open_sized(fm_job *job, const char *path, const fm_job_region_options *options,
-                                          size_t options_size, fm_error *error);
-static inline fm_status fm_job_region_open(fm_job *job, const char *path,
-                                           const fm_job_region_options *options, fm_error *error)
-{
-    return fm_job_region_open_sized(job, path, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_job_region_open, fm_job_region_options,
+         (fm_job *job, const char *path, const fm_job_region_options *options, fm_error *error),
+         (job, path, options, error));
 /* It belongs to the job. NULL: nothing was read. */
 FM_API fm_region *fm_job_region_get(const fm_job *job);
 /*
@@ -197,6 +177,44 @@ FM_API fm_region *fm_job_region_get(const fm_job *job);
  */
 FM_API fm_status fm_job_region_change(fm_job *job, const char *change, fm_error *error);
 FM_API fm_status fm_job_region(fm_job *job, fm_error *error);
+
+/* A program whose references are stored: no profile. The first process has the file that is named, the others
+ * the same name with their process number in it. */
+typedef struct fm_record_options {
+    const char *path; /* in the native format */
+    int level;        /* as in fm_writer_options */
+    bool overwrite;   /* files of other processes, too, that are there from an earlier run */
+    bool unused[3];   /* false: so that there is no padding at the end */
+} fm_record_options;
+FM_SIZED_BY(fm_status, fm_job_record, (size_t, size_t),
+            (sizeof(fm_record_options), sizeof(fm_collect_options)),
+            (fm_job *job, const fm_record_options *options, const fm_collect_options *program,
+             fm_error *error),
+            (job, options, program, error));
+
+/* The phases of a trace (phases.h), which is read three times. The profile of the job is that of the whole.
+ */
+typedef struct fm_phase_options {
+    uint64_t
+        threshold; /* level 1 is cut where blocks come back from further away; 0: where the trace changes */
+    double alike;  /* phases whose profiles overlap by this are of one kind; 0: 0.9 */
+} fm_phase_options;
+FM_SIZED_BY(fm_status, fm_job_find_phases, (size_t, size_t),
+            (sizeof(fm_reader_options), sizeof(fm_phase_options)),
+            (fm_job *job, const char *path, const fm_reader_options *reading,
+             const fm_phase_options *options, fm_error *error),
+            (job, path, reading, options, error));
+/* The profiles of the phases of a level, from 1 on; they stay until those of another inner level are asked
+ * for. How many there are. */
+FM_API size_t fm_job_phase_profiles(fm_job *job, size_t level, const fm_profile *const **profiles);
+/* The profile that a model expects for data of another size, which may be found in a trace by sampling its
+ * beginning. */
+FM_SIZED_BY(fm_status, fm_job_find_size, (size_t, size_t),
+            (sizeof(fm_reader_options), sizeof(fm_sampler_options)),
+            (fm_job *job, const fm_model *model, const char *path, const fm_reader_options *reading,
+             const fm_sampler_options *sampling, double *size, fm_error *error),
+            (job, model, path, reading, sampling, size, error));
+FM_API fm_status fm_job_predict(fm_job *job, const fm_model *model, double size, fm_error *error);
 
 /* How the program ended: what was started, or what it became by exec. */
 typedef struct fm_job_end {
@@ -224,58 +242,44 @@ typedef struct fm_job_files {
     bool unused[7];              /* false: so that there is no padding at the end */
 } fm_job_files;
 /* All of them; the first failure is returned. What options.distances names is completed here, too. */
-FM_API fm_status fm_job_write_sized(fm_job *job, const fm_job_files *files, size_t files_size,
-                                    fm_error *error);
-static inline fm_status fm_job_write(fm_job *job, const fm_job_files *files, fm_error *error)
-{
-    return fm_job_write_sized(job, files, sizeof *files, error);
-}
+FM_SIZED(fm_status, fm_job_write, fm_job_files, (fm_job *job, const fm_job_files *files, fm_error *error),
+         (job, files, error));
 
-/* What is shown to people: what is wrong at every cache, and the code that does it. */
+/* What is shown to people: what is wrong at every cache, and the code that does it; of phases, those of a
+ * level. */
 typedef struct fm_screen_options {
-    uint64_t top; /* at most so many lines (functions, objects), and pairs; 0: none */
+    uint64_t top;   /* at most so many lines (functions, objects), pairs, phases; 0: none */
+    uint64_t depth; /* of phases: the level, from 1 on; 0: 1 */
     fm_by by;
     bool pairs, histogram; /* below it */
     bool unused[2];        /* false */
     const char *also;      /* what else one can ask, where nothing was asked for; NULL: nothing */
 } fm_screen_options;
 /* screen NULL: ten lines. */
-FM_API fm_status fm_job_show_sized(fm_job *job, FILE *out, const fm_screen_options *screen,
-                                   size_t screen_size, const fm_view_options *view, size_t view_size,
-                                   fm_error *error);
-static inline fm_status fm_job_show(fm_job *job, FILE *out, const fm_screen_options *screen,
-                                    const fm_view_options *view, fm_error *error)
-{
-    return fm_job_show_sized(job, out, screen, sizeof *screen, view, sizeof *view, error);
-}
+FM_SIZED_BY(fm_status, fm_job_show, (size_t, size_t), (sizeof(fm_screen_options), sizeof(fm_view_options)),
+            (fm_job *job, FILE *out, const fm_screen_options *screen, const fm_view_options *view,
+             fm_error *error),
+            (job, out, screen, view, error));
 
 /* The same of profiles that come from elsewhere: of one source, at several granularities, of which the first
  * is the one with the code. */
-FM_API fm_status fm_profiles_show_sized(FILE *out, const fm_profile *const *profiles, size_t count,
-                                        const fm_cache *caches, size_t cache_count,
-                                        const fm_screen_options *screen, size_t screen_size,
-                                        const fm_view_options *view, size_t view_size, fm_error *error);
-static inline fm_status fm_profiles_show(FILE *out, const fm_profile *const *profiles, size_t count,
-                                         const fm_cache *caches, size_t cache_count,
-                                         const fm_screen_options *screen, const fm_view_options *view,
-                                         fm_error *error)
-{
-    return fm_profiles_show_sized(out, profiles, count, caches, cache_count, screen, sizeof *screen, view,
-                                  sizeof *view, error);
-}
+FM_SIZED_BY(fm_status, fm_profiles_show, (size_t, size_t),
+            (sizeof(fm_screen_options), sizeof(fm_view_options)),
+            (FILE *out, const fm_profile *const *profiles, size_t count, const fm_cache *caches,
+             size_t cache_count, const fm_screen_options *screen, const fm_view_options *view,
+             fm_error *error),
+            (out, profiles, count, caches, cache_count, screen, view, error));
+/* The caches that profiles were asked about, each size once. How many there are, at most `capacity`. */
+FM_API size_t fm_profiles_caches(const fm_profile *const *profiles, size_t count, fm_cache *caches,
+                                 size_t capacity);
 /* A file of such profiles, as fm_job_write makes them. */
 typedef enum fm_result_kind { FM_RESULT_CALLGRIND = 0, FM_RESULT_PAIRS_CSV = 1 } fm_result_kind;
 FM_API fm_status fm_profile_result_write(const char *path, fm_result_kind kind, const fm_profile *profile,
                                          const fm_cache *caches, size_t cache_count, fm_error *error);
-FM_API fm_status fm_report_write_file_sized(const char *path, const fm_report_options *page, size_t page_size,
-                                            const fm_profile *const *profiles, size_t count,
-                                            const fm_cache *caches, size_t cache_count, fm_error *error);
-static inline fm_status fm_report_write_file(const char *path, const fm_report_options *page,
-                                             const fm_profile *const *profiles, size_t count,
-                                             const fm_cache *caches, size_t cache_count, fm_error *error)
-{
-    return fm_report_write_file_sized(path, page, sizeof *page, profiles, count, caches, cache_count, error);
-}
+FM_SIZED(fm_status, fm_report_write_file, fm_report_options,
+         (const char *path, const fm_report_options *page, const fm_profile *const *profiles, size_t count,
+          const fm_cache *caches, size_t cache_count, fm_error *error),
+         (path, page, profiles, count, caches, cache_count, error));
 
 /* ---- notes about traces, for whoever reads one without a job ---- */
 

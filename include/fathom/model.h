@@ -83,13 +83,9 @@ typedef struct fm_comparison {
     double curve_mean;     /* mean difference over log-spaced sizes from 1 block to the larger footprint */
     bool a_exact, b_exact; /* whether the profiles are */
 } fm_comparison;
-FM_API fm_status fm_profile_compare_sized(const fm_profile *a, const fm_profile *b, fm_comparison *result,
-                                          size_t result_size, fm_error *error);
-static inline fm_status fm_profile_compare(const fm_profile *a, const fm_profile *b, fm_comparison *result,
-                                           fm_error *error)
-{
-    return fm_profile_compare_sized(a, b, result, sizeof *result, error);
-}
+FM_SIZED(fm_status, fm_profile_compare, fm_comparison,
+         (const fm_profile *a, const fm_profile *b, fm_comparison *result, fm_error *error),
+         (a, b, result, error));
 
 #ifdef __cplusplus
 }

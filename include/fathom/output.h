@@ -19,10 +19,10 @@
  * directory, which the commit renames and an abandon removes; there a kill leaves it behind.
  *
  * A file that was there keeps its owner, group and permissions. Where a new one could not have these (another
- * owner's file, an access control list) or the file has more names (hard links), it is not replaced: the whole
- * result is copied into it at the commit, once there is room for it on the disk; only a process that is killed
- * during that copy leaves a part. A file that may not be written is not replaced either, though its directory
- * would allow it. A symbolic link stays; the file it points to is replaced, or made.
+ * owner's file, an access control list) or the file has more names (hard links), it is not replaced: the
+ * whole result is copied into it at the commit, once there is room for it on the disk; only a process that is
+ * killed during that copy leaves a part. A file that may not be written is not replaced either, though its
+ * directory would allow it. A symbolic link stays; the file it points to is replaced, or made.
  *
  * What cannot be replaced is written in place: standard output ("-"), devices, pipes, and names in
  * /dev and /proc, which are doors to descriptors (/dev/stdout may be a regular file that others write

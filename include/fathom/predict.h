@@ -69,14 +69,10 @@ typedef struct fm_training_options {
 } fm_training_options;
 
 /* At least two profiles of one granularity, of different sizes, without bounds. */
-FM_API fm_status fm_model_train_sized(fm_model **model, const fm_profile *const *profiles, size_t count,
-                                      const fm_training_options *options, size_t options_size,
-                                      fm_error *error);
-static inline fm_status fm_model_train(fm_model **model, const fm_profile *const *profiles, size_t count,
-                                       const fm_training_options *options, fm_error *error)
-{
-    return fm_model_train_sized(model, profiles, count, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_model_train, fm_training_options,
+         (fm_model **model, const fm_profile *const *profiles, size_t count,
+          const fm_training_options *options, fm_error *error),
+         (model, profiles, count, options, error));
 FM_API void fm_model_destroy(fm_model *model); /* NULL is fine */
 
 /* JSON, schema fathom-model-1 (docs/PREDICT.md); "-" is standard output, or input. */
@@ -95,13 +91,9 @@ typedef struct fm_expectation {
     double octaves;           /* powers of two from the sizes seen to this one; 0: it is between them */
     bool trusted;             /* overlap and references_factor are good enough to rely on */
 } fm_expectation;
-FM_API fm_status fm_model_expect_sized(const fm_model *model, double size, fm_expectation *expectation,
-                                       size_t expectation_size, fm_error *error);
-static inline fm_status fm_model_expect(const fm_model *model, double size, fm_expectation *expectation,
-                                        fm_error *error)
-{
-    return fm_model_expect_sized(model, size, expectation, sizeof *expectation, error);
-}
+FM_SIZED(fm_status, fm_model_expect, fm_expectation,
+         (const fm_model *model, double size, fm_expectation *expectation, fm_error *error),
+         (model, size, expectation, error));
 #define FM_TRUSTED 0.85       /* overlap, at least */
 #define FM_TRUSTED_FACTOR 2.0 /* references_factor, at most */
 
@@ -120,13 +112,9 @@ typedef struct fm_sampler_options {
 } fm_sampler_options;
 enum { FM_MOST_DATA_SAMPLES = 64 };
 typedef struct fm_sampler fm_sampler;
-FM_API fm_status fm_sampler_create_sized(fm_sampler **sampler, const fm_sampler_options *options,
-                                         size_t options_size, fm_error *error);
-static inline fm_status fm_sampler_create(fm_sampler **sampler, const fm_sampler_options *options,
-                                          fm_error *error)
-{
-    return fm_sampler_create_sized(sampler, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_sampler_create, fm_sampler_options,
+         (fm_sampler **sampler, const fm_sampler_options *options, fm_error *error),
+         (sampler, options, error));
 FM_API void fm_sampler_destroy(fm_sampler *sampler);
 /* References in order: their blocks and their distances (FM_COLD for first touches). */
 FM_API fm_status fm_sampler_feed(fm_sampler *sampler, const uint64_t *blocks, const uint64_t *distances,

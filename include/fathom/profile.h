@@ -283,11 +283,6 @@ FM_API void fm_profile_list_clear(fm_profile_list *list);
 FM_API fm_status fm_profile_write(const char *path, const fm_profile *const *profiles, size_t count,
                                   fm_error *error);
 
-/* Whether profiles, of one run at different granularities, keep the laws of docs/TESTING.md, as all do that
- * the library makes: that counts are the sums of their parts, that no distance is larger than there are
- * blocks, … For whoever fills or changes one. FM_E_INTERNAL names the law and the numbers. */
-FM_API fm_status fm_profile_check(const fm_profile *const *profiles, size_t count, fm_error *error);
-
 /* into += from, as of two separate runs: counts add up (distinct blocks of different runs are
  * different blocks). Granularity (elements or not, too) and bound must agree; bins become the coarser of the
  * two. Time distances and attribution are kept where both profiles have them, the attribution only if both

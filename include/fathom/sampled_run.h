@@ -83,13 +83,9 @@ typedef struct fm_sampled_run fm_sampled_run;
  * Starts the program. FM_E_IO when it cannot be found or executed, FM_E_UNSUPPORTED when it cannot be sampled
  * (linked statically, setuid, not x86-64), or nothing can be in this build; the reason says what to do.
  */
-FM_API fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_options *options,
-                                            size_t options_size, fm_error *error);
-static inline fm_status fm_sampled_run_start(fm_sampled_run **run, const fm_sampled_run_options *options,
-                                             fm_error *error)
-{
-    return fm_sampled_run_start_sized(run, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_sampled_run_start, fm_sampled_run_options,
+         (fm_sampled_run **run, const fm_sampled_run_options *options, fm_error *error),
+         (run, options, error));
 /* Looks after the program for at most so many seconds. *ended: everything has ended, or the limit of time was
  * reached: samples can be taken. */
 FM_API fm_status fm_sampled_run_wait(fm_sampled_run *run, double seconds, bool *ended, fm_error *error);
@@ -127,12 +123,8 @@ typedef struct fm_sampled_run_state {
                              program's; it is not in `share` */
     bool blocked; /* the program blocked the signal that its clock sends, by system calls of its own */
 } fm_sampled_run_state;
-FM_API void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state,
-                                           size_t state_size);
-static inline void fm_sampled_run_state_get(fm_sampled_run *run, fm_sampled_run_state *state)
-{
-    fm_sampled_run_state_get_sized(run, state, sizeof *state);
-}
+FM_SIZED(void, fm_sampled_run_state_get, fm_sampled_run_state,
+         (fm_sampled_run *run, fm_sampled_run_state *state), (run, state));
 
 typedef struct fm_sampled_run_process {
     uint32_t pid;
@@ -149,31 +141,17 @@ typedef struct fm_sampled_run_process {
     const char *what_missing; /* NULL when complete */
 } fm_sampled_run_process;
 FM_API size_t fm_sampled_run_processes(const fm_sampled_run *run);
-FM_API void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
-                                             fm_sampled_run_process *process, size_t process_size);
-static inline void fm_sampled_run_process_get(const fm_sampled_run *run, size_t index,
-                                              fm_sampled_run_process *process)
-{
-    fm_sampled_run_process_get_sized(run, index, process, sizeof *process);
-}
+FM_SIZED(void, fm_sampled_run_process_get, fm_sampled_run_process,
+         (const fm_sampled_run *run, size_t index, fm_sampled_run_process *process), (run, index, process));
 
-/* What was observed, at one of the granularities: of a process, or of all. When it has ended. Once for each.
- * Tags of code are the same in all of them. */
+/* What was observed, at one of the granularities, of a process or of all, and estimated (sample.h). When it
+ * has ended; once for each. Tags of code are the same in all of them. Of the options, codes, groups and
+ * tag_count are filled in, and reach where it is 0; data objects are told where there are edges. */
 #define FM_SAMPLED_RUN_ALL SIZE_MAX
-FM_API fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process,
-                                     fm_samples **samples, fm_error *error);
-/* The same, estimated (sample.h). Of the options, codes, groups and tag_count are filled in, and reach where
- * it is 0; data objects are told where there are edges. */
-FM_API fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity, size_t process,
-                                               const fm_estimate_options *options, size_t options_size,
-                                               fm_estimate **estimate, fm_error *error);
-static inline fm_status fm_sampled_run_estimate(fm_sampled_run *run, size_t granularity, size_t process,
-                                                const fm_estimate_options *options, fm_estimate **estimate,
-                                                fm_error *error)
-{
-    return fm_sampled_run_estimate_sized(run, granularity, process, options, sizeof *options, estimate,
-                                         error);
-}
+FM_SIZED(fm_status, fm_sampled_run_estimate, fm_estimate_options,
+         (fm_sampled_run *run, size_t granularity, size_t process, const fm_estimate_options *options,
+          fm_estimate **estimate, fm_error *error),
+         (run, granularity, process, options, estimate, error));
 
 /* How much is known of data objects. */
 typedef struct fm_sampled_run_known {

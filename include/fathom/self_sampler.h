@@ -54,14 +54,9 @@ typedef struct fm_running_sampler fm_running_sampler;
 
 /* Sampling has begun when it returns. options NULL: as `fathom sample` does. FM_E_IO or FM_E_UNSUPPORTED,
  * with the reason, where the process cannot be sampled; nothing is different then. */
-FM_API fm_status fm_sampler_start_sized(fm_running_sampler **sampler,
-                                        const fm_running_sampler_options *options, size_t options_size,
-                                        fm_error *error);
-static inline fm_status fm_sampler_start(fm_running_sampler **sampler,
-                                         const fm_running_sampler_options *options, fm_error *error)
-{
-    return fm_sampler_start_sized(sampler, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_sampler_start, fm_running_sampler_options,
+         (fm_running_sampler **sampler, const fm_running_sampler_options *options, fm_error *error),
+         (sampler, options, error));
 /*
  * Ends sampling, waits for the estimate and frees the sampler, also on failure. FM_E_IO, with the reason,
  * where there is no profile: above all when the time was too short for a sample. profile NULL: it is not

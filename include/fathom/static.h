@@ -41,13 +41,9 @@ typedef struct fm_region_options {
     uint64_t most_memory; /* bytes; 0: 4 GiB, or three quarters of what is free where that is less */
 } fm_region_options;
 
-FM_API fm_status fm_region_open_sized(fm_region **region, const char *path, const fm_region_options *options,
-                                      size_t options_size, fm_error *error);
-static inline fm_status fm_region_open(fm_region **region, const char *path, const fm_region_options *options,
-                                       fm_error *error)
-{
-    return fm_region_open_sized(region, path, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_region_open, fm_region_options,
+         (fm_region **region, const char *path, const fm_region_options *options, fm_error *error),
+         (region, path, options, error));
 FM_API void fm_region_destroy(fm_region *region); /* NULL is fine */
 /* Its text form. */
 FM_API fm_status fm_region_write(const fm_region *region, FILE *stream, fm_error *error);
@@ -160,13 +156,9 @@ typedef struct fm_static_options {
  * hardly depends on how often its loops run. All parameters have values. profile->kernel says how sure it is:
  * "exact" (counted, or walked over), "reconstructed, checked", or "sampled", with a band.
  */
-FM_API fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
-                                         size_t options_size, fm_profile **profile, fm_error *error);
-static inline fm_status fm_region_profile(const fm_region *region, const fm_static_options *options,
-                                          fm_profile **profile, fm_error *error)
-{
-    return fm_region_profile_sized(region, options, sizeof *options, profile, error);
-}
+FM_SIZED(fm_status, fm_region_profile, fm_static_options,
+         (const fm_region *region, const fm_static_options *options, fm_profile **profile, fm_error *error),
+         (region, options, profile, error));
 /*
  * Misses of caches with sets (block number modulo sets) that replace in each set the block unused longest.
  * Exact for the addresses that the arrays have in fm_region_walk; others may have other conflicts. Of each
@@ -174,89 +166,15 @@ static inline fm_status fm_region_profile(const fm_region *region, const fm_stat
  * one; of more, the distances within a set are reconstructed or sampled. options: granularity, layout,
  * limit_seconds, samples, seed and method, which may also be "walk".
  */
-FM_API fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_options *options,
-                                            size_t options_size, fm_set_misses *caches, size_t count,
-                                            fm_error *error);
-static inline fm_status fm_region_set_misses(const fm_region *region, const fm_static_options *options,
-                                             fm_set_misses *caches, size_t count, fm_error *error)
-{
-    return fm_region_set_misses_sized(region, options, sizeof *options, caches, count, error);
-}
+FM_SIZED(fm_status, fm_region_set_misses, fm_static_options,
+         (const fm_region *region, const fm_static_options *options, fm_set_misses *caches, size_t count,
+          fm_error *error),
+         (region, options, caches, count, error));
 /* Where an array begins, and its name; by its number in the region's text. FM_E_ARGUMENT: there are fewer. */
 FM_API fm_status fm_region_array_at(const fm_region *region, uint64_t granularity, fm_layout layout,
                                     size_t index, const char **name, uint64_t *address, fm_error *error);
 /* The names of the methods and what each does; NULL behind the last. */
 FM_API const char *fm_static_method_at(size_t index, const char **about);
-
-/*
- * Formulas for open parameters: how often what is done, first touches, and the misses of caches, for all
- * values of the parameters at once, proved. What a formula is right for, it says: a parameter that row
- * lengths depend on has one remainder of a division by the elements of a block, since rows lie differently in
- * blocks with another.
- */
-typedef struct fm_symbolic fm_symbolic;
-enum { FM_SYMBOLIC_MOST_SIZES = 16 };
-typedef struct fm_symbolic_options {
-    uint64_t granularity; /* power of two; 0: 64 */
-    fm_layout layout;
-    const uint64_t *sizes; /* of caches, in bytes; at most FM_SYMBOLIC_MOST_SIZES */
-    size_t size_count;
-    const int64_t *remainders; /* of each of the region's parameters, in their order; NULL: 0 for all */
-    double limit_seconds;      /* 0: 60 */
-} fm_symbolic_options;
-/* FM_E_LIMIT: not found in time; FM_E_UNSUPPORTED: there are none, with the reason. */
-FM_API fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_options *options,
-                                          size_t options_size, fm_symbolic **symbolic, fm_error *error);
-static inline fm_status fm_region_symbolic(const fm_region *region, const fm_symbolic_options *options,
-                                           fm_symbolic **symbolic, fm_error *error)
-{
-    return fm_region_symbolic_sized(region, options, sizeof *options, symbolic, error);
-}
-FM_API void fm_symbolic_destroy(fm_symbolic *symbolic); /* NULL is fine */
-
-/* An open parameter, and the values that the formulas are right for: least, least + modulus, … most. */
-typedef struct fm_symbolic_parameter {
-    const char *name;
-    int64_t least, most, modulus;
-} fm_symbolic_parameter;
-FM_API size_t fm_symbolic_parameter_count(const fm_symbolic *symbolic);
-FM_API fm_symbolic_parameter fm_symbolic_parameter_at(const fm_symbolic *symbolic, size_t index);
-
-/* The numbers for given values, one for each open parameter, in their order. */
-typedef struct fm_symbolic_values {
-    uint64_t loads, stores, flops, integer_operations;
-    uint64_t references, cold; /* to blocks; first touches: distinct blocks */
-    size_t size_count;
-    uint64_t sizes[FM_SYMBOLIC_MOST_SIZES], misses[FM_SYMBOLIC_MOST_SIZES]; /* first touches included */
-} fm_symbolic_values;
-/* FM_E_ARGUMENT: a value is not among those that the formulas are right for; FM_E_LIMIT: a number is too
- * large, or it would take too long. */
-FM_API fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t *values,
-                                            fm_symbolic_values *result, size_t result_size, fm_error *error);
-static inline fm_status fm_symbolic_evaluate(const fm_symbolic *symbolic, const int64_t *values,
-                                             fm_symbolic_values *result, fm_error *error)
-{
-    return fm_symbolic_evaluate_sized(symbolic, values, result, sizeof *result, error);
-}
-
-/*
- * One of the formulas for people: its name ("loads", "misses of 32768 bytes"), and a polynomial that is right
- * for large parameters: from `from` on, as far as it was compared with the exact number. NULL for both: there
- * is no single one. False: there is no formula of this index.
- */
-typedef struct fm_symbolic_text {
-    const char *name, *text, *from;
-    size_t pieces;
-} fm_symbolic_text;
-FM_API bool fm_symbolic_text_at(const fm_symbolic *symbolic, size_t index, fm_symbolic_text *text);
-FM_API double fm_symbolic_seconds(const fm_symbolic *symbolic); /* that finding them took */
-
-/* As JSON (docs/PROFILE.md), and back. */
-FM_API fm_status fm_symbolic_write(const fm_symbolic *symbolic, const char *path, fm_error *error);
-FM_API fm_status fm_symbolic_read(fm_symbolic **symbolic, const char *path, fm_error *error);
-/* As a C function of this name, which needs no library. */
-FM_API fm_status fm_symbolic_write_c(const fm_symbolic *symbolic, const char *path, const char *name,
-                                     fm_error *error);
 
 /*
  * A copy of the region with changed loops: "interchange:i,j", "tile:i,j=32,8", "fuse:i", "distribute:i",

@@ -21,6 +21,25 @@
 #define FM_API
 #endif
 
+/*
+ * A call with a struct that grows (fathom.h, "Structs that grow"): FM_SIZED(result, name, type, (parameters),
+ * (arguments)) declares what the library exports, `result name_sized(size_t size, parameters)`, and the
+ * inline function `result name(parameters)`, which hands sizeof(type) to it. result: fm_status or void.
+ * FM_SIZED_BY is the same with several sizes.
+ */
+#define FM_SIZED(result, name, type, parameters, arguments)                                                  \
+    FM_SIZED_BY(result, name, (size_t), (sizeof(type)), parameters, arguments)
+#define FM_SIZED_BY(result, name, sizes, values, parameters, arguments)                                      \
+    FM_API result name##_sized(FM_LIST sizes, FM_LIST parameters);                                           \
+    static inline result name parameters                                                                     \
+    {                                                                                                        \
+        FM_RETURN_##result name##_sized(FM_LIST values, FM_LIST arguments);                                  \
+    }                                                                                                        \
+    FM_API result name##_sized(FM_LIST sizes, FM_LIST parameters) /* again: its semicolon is the caller's */
+#define FM_LIST(...) __VA_ARGS__
+#define FM_RETURN_fm_status return
+#define FM_RETURN_void
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -121,13 +121,9 @@ typedef struct fm_reader fm_reader;
 
 /* path "-" is standard input. Fails with FM_E_FORMAT when neither the content nor the name shows the format.
  */
-FM_API fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,
-                                      size_t options_size, fm_error *error);
-static inline fm_status fm_reader_open(fm_reader **reader, const char *path, const fm_reader_options *options,
-                                       fm_error *error)
-{
-    return fm_reader_open_sized(reader, path, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_reader_open, fm_reader_options,
+         (fm_reader **reader, const char *path, const fm_reader_options *options, fm_error *error),
+         (reader, path, options, error));
 
 /*
  * The next batch. FM_OK with count 0 is the end. The arrays stay valid until the next call.
@@ -139,11 +135,7 @@ static inline fm_status fm_reader_open(fm_reader **reader, const char *path, con
  */
 FM_API fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error);
 
-FM_API void fm_reader_info_sized(const fm_reader *reader, fm_trace_info *info, size_t info_size);
-static inline void fm_reader_info(const fm_reader *reader, fm_trace_info *info)
-{
-    fm_reader_info_sized(reader, info, sizeof *info);
-}
+FM_SIZED(void, fm_reader_info, fm_trace_info, (const fm_reader *reader, fm_trace_info *info), (reader, info));
 FM_API void fm_reader_close(fm_reader *reader);
 
 /*
@@ -165,14 +157,10 @@ typedef struct fm_trace_extent {
  * that is being written. FM_E_UNSUPPORTED: it cannot, the error says why, and nothing was taken from a pipe.
  * Fails otherwise as fm_reader_open does. options.part and parts do not matter.
  */
-FM_API fm_status fm_trace_divisible_sized(const char *path, const fm_reader_options *options,
-                                          size_t options_size, fm_trace_extent *extent, size_t extent_size,
-                                          fm_error *error);
-static inline fm_status fm_trace_divisible(const char *path, const fm_reader_options *options,
-                                           fm_trace_extent *extent, fm_error *error)
-{
-    return fm_trace_divisible_sized(path, options, sizeof *options, extent, sizeof *extent, error);
-}
+FM_SIZED_BY(fm_status, fm_trace_divisible, (size_t, size_t),
+            (sizeof(fm_reader_options), sizeof(fm_trace_extent)),
+            (const char *path, const fm_reader_options *options, fm_trace_extent *extent, fm_error *error),
+            (path, options, extent, error));
 
 typedef struct fm_writer_options {
     const char *format;    /* NULL: by the name's ending (.zst and .gz compress) */
@@ -185,13 +173,9 @@ typedef struct fm_writer_options {
 
 typedef struct fm_writer fm_writer;
 
-FM_API fm_status fm_writer_open_sized(fm_writer **writer, const char *path, const fm_writer_options *options,
-                                      size_t options_size, fm_error *error);
-static inline fm_status fm_writer_open(fm_writer **writer, const char *path, const fm_writer_options *options,
-                                       fm_error *error)
-{
-    return fm_writer_open_sized(writer, path, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_writer_open, fm_writer_options,
+         (fm_writer **writer, const char *path, const fm_writer_options *options, fm_error *error),
+         (writer, path, options, error));
 /* A column that was promised in options.columns must be present in every batch. */
 FM_API fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *error);
 /* Flushes, checks and closes. Only when this returned FM_OK is the file complete and under its name. */
@@ -265,16 +249,10 @@ typedef struct fm_check_result {
     unsigned columns;
     bool memory_addresses;
 } fm_check_result;
-FM_API fm_status fm_trace_check_sized(const char *path,
-                                      void (*visit)(void *context, const fm_block_report *report),
-                                      void *context, fm_check_result *result, size_t result_size,
-                                      fm_error *error);
-static inline fm_status fm_trace_check(const char *path,
-                                       void (*visit)(void *context, const fm_block_report *report),
-                                       void *context, fm_check_result *result, fm_error *error)
-{
-    return fm_trace_check_sized(path, visit, context, result, sizeof *result, error);
-}
+FM_SIZED(fm_status, fm_trace_check, fm_check_result,
+         (const char *path, void (*visit)(void *context, const fm_block_report *report), void *context,
+          fm_check_result *result, fm_error *error),
+         (path, visit, context, result, error));
 
 #ifdef __cplusplus
 }

@@ -30,39 +30,24 @@ typedef struct fm_view_options {
  * as \x1b, characters that reorder others or are not seen as <U+202E>. Everything that views write is so
  * already. NULL is "(unnamed)".
  */
-FM_API void fm_view_text_sized(FILE *out, const char *text, const fm_view_options *options,
-                               size_t options_size);
-static inline void fm_view_text(FILE *out, const char *text, const fm_view_options *options)
-{
-    fm_view_text_sized(out, text, options, sizeof *options);
-}
+FM_SIZED(void, fm_view_text, fm_view_options, (FILE *out, const char *text, const fm_view_options *options),
+         (out, text, options));
 /* The same into a buffer, which it returns, cut where it is full (four times as many bytes as the text has,
  * and one, are enough). lines: newlines and tabs stay. */
 FM_API char *fm_visible_text(const char *text, bool lines, char *buffer, size_t size);
 
 /* The counts, then a bar for each power of two of distance, with its cumulative share. */
-FM_API void fm_view_histogram_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
-                                    size_t options_size);
-static inline void fm_view_histogram(FILE *out, const fm_profile *profile, const fm_view_options *options)
-{
-    fm_view_histogram_sized(out, profile, options, sizeof *options);
-}
+FM_SIZED(void, fm_view_histogram, fm_view_options,
+         (FILE *out, const fm_profile *profile, const fm_view_options *options), (out, profile, options));
 /* Miss ratios at the given caches: fully associative, and the set-associative estimate where ways are known.
  */
-FM_API void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                                 const fm_view_options *options, size_t options_size);
-static inline void fm_view_caches(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                                  const fm_view_options *options)
-{
-    fm_view_caches_sized(out, profile, caches, count, options, sizeof *options);
-}
+FM_SIZED(void, fm_view_caches, fm_view_options,
+         (FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+          const fm_view_options *options),
+         (out, profile, caches, count, options));
 /* The least times on a machine, nest by nest (profile->bounds); nothing where there are none. */
-FM_API void fm_view_bounds_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
-                                 size_t options_size);
-static inline void fm_view_bounds(FILE *out, const fm_profile *profile, const fm_view_options *options)
-{
-    fm_view_bounds_sized(out, profile, options, sizeof *options);
-}
+FM_SIZED(void, fm_view_bounds, fm_view_options,
+         (FILE *out, const fm_profile *profile, const fm_view_options *options), (out, profile, options));
 
 /* What was seen of a sampled run (profile->sampling), and what it cost: above the verdict. */
 typedef struct fm_sampled_facts {
@@ -72,69 +57,41 @@ typedef struct fm_sampled_facts {
     uint64_t threads;
     double received; /* processor time that fathom itself took meanwhile, as a share of the program's */
 } fm_sampled_facts;
-FM_API void fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
-                                  size_t facts_size, const fm_view_options *options, size_t options_size);
-static inline void fm_view_sampled(FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
-                                   const fm_view_options *options)
-{
-    fm_view_sampled_sized(out, profile, facts, sizeof *facts, options, sizeof *options);
-}
+FM_SIZED_BY(void, fm_view_sampled, (size_t, size_t), (sizeof(fm_sampled_facts), sizeof(fm_view_options)),
+            (FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
+             const fm_view_options *options),
+            (out, profile, facts, options));
 /* How long sampled accesses took, and where their data came from, for the lines that took the most time.
  * Nothing where the processor did not tell (fm_attribution.latencies). */
-FM_API void fm_view_latencies_sized(FILE *out, const fm_attribution *attribution, size_t most,
-                                    const fm_view_options *options, size_t options_size);
-static inline void fm_view_latencies(FILE *out, const fm_attribution *attribution, size_t most,
-                                     const fm_view_options *options)
-{
-    fm_view_latencies_sized(out, attribution, most, options, sizeof *options);
-}
+FM_SIZED(void, fm_view_latencies, fm_view_options,
+         (FILE *out, const fm_attribution *attribution, size_t most, const fm_view_options *options),
+         (out, attribution, most, options));
 /* The miss-ratio curve as a plot, log-scaled sizes. */
-FM_API fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *options,
-                                     size_t options_size, fm_error *error);
-static inline fm_status fm_view_curve(FILE *out, const fm_profile *profile, const fm_view_options *options,
-                                      fm_error *error)
-{
-    return fm_view_curve_sized(out, profile, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_view_curve, fm_view_options,
+         (FILE *out, const fm_profile *profile, const fm_view_options *options, fm_error *error),
+         (out, profile, options, error));
 /* Several curves in one plot, A, B, C … (at most 8), then their miss ratios at the caches. names: one each.
  * The profiles are all of keys, or none is. */
-FM_API fm_status fm_view_curves_sized(FILE *out, const fm_profile *const *profiles, const char *const *names,
-                                      size_t count, const fm_cache *caches, size_t cache_count,
-                                      const fm_view_options *options, size_t options_size, fm_error *error);
-static inline fm_status fm_view_curves(FILE *out, const fm_profile *const *profiles, const char *const *names,
-                                       size_t count, const fm_cache *caches, size_t cache_count,
-                                       const fm_view_options *options, fm_error *error)
-{
-    return fm_view_curves_sized(out, profiles, names, count, caches, cache_count, options, sizeof *options,
-                                error);
-}
+FM_SIZED(fm_status, fm_view_curves, fm_view_options,
+         (FILE *out, const fm_profile *const *profiles, const char *const *names, size_t count,
+          const fm_cache *caches, size_t cache_count, const fm_view_options *options, fm_error *error),
+         (out, profiles, names, count, caches, cache_count, options, error));
 FM_API fm_status fm_view_curve_csv(FILE *out, const fm_profile *profile, fm_error *error);
 FM_API fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cache *caches,
                                     size_t count, fm_error *error);
-FM_API void fm_view_comparison_sized(FILE *out, const fm_comparison *comparison, size_t comparison_size,
-                                     const char *name_a, const char *name_b);
-static inline void fm_view_comparison(FILE *out, const fm_comparison *comparison, const char *name_a,
-                                      const char *name_b)
-{
-    fm_view_comparison_sized(out, comparison, sizeof *comparison, name_a, name_b);
-}
-FM_API void fm_view_comparison_json_sized(FILE *out, const fm_comparison *comparison, size_t comparison_size,
-                                          const char *name_a, const char *name_b);
-static inline void fm_view_comparison_json(FILE *out, const fm_comparison *comparison, const char *name_a,
-                                           const char *name_b)
-{
-    fm_view_comparison_json_sized(out, comparison, sizeof *comparison, name_a, name_b);
-}
+FM_SIZED(void, fm_view_comparison, fm_comparison,
+         (FILE *out, const fm_comparison *comparison, const char *name_a, const char *name_b),
+         (out, comparison, name_a, name_b));
+FM_SIZED(void, fm_view_comparison_json, fm_comparison,
+         (FILE *out, const fm_comparison *comparison, const char *name_a, const char *name_b),
+         (out, comparison, name_a, name_b));
 
 /* The parts of a run, its processes and threads as a tree: counts, and miss ratios at the caches (as many as
  * the width has room for). Nothing where there are no parts. */
-FM_API void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                                const fm_view_options *options, size_t options_size);
-static inline void fm_view_parts(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                                 const fm_view_options *options)
-{
-    fm_view_parts_sized(out, profile, caches, count, options, sizeof *options);
-}
+FM_SIZED(void, fm_view_parts, fm_view_options,
+         (FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
+          const fm_view_options *options),
+         (out, profile, caches, count, options));
 
 /* What misses are summed up by. */
 typedef enum fm_by { FM_BY_LINE = 0, FM_BY_FUNCTION = 1, FM_BY_OBJECT = 2 } fm_by;
@@ -145,28 +102,19 @@ typedef enum fm_by { FM_BY_LINE = 0, FM_BY_FUNCTION = 1, FM_BY_OBJECT = 2 } fm_b
  * misses at each cache. The list is by the misses at the first cache at which 0.1 % of the references are
  * late, else at the first of all; fm_verdict_level says which that is.
  */
-FM_API fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_cache *caches,
-                                       size_t count, fm_by by, size_t most, const fm_view_options *options,
-                                       size_t options_size, fm_error *error);
-static inline fm_status fm_view_verdict(FILE *out, const fm_profile *profile, const fm_cache *caches,
-                                        size_t count, fm_by by, size_t most, const fm_view_options *options,
-                                        fm_error *error)
-{
-    return fm_view_verdict_sized(out, profile, caches, count, by, most, options, sizeof *options, error);
-}
-FM_API size_t fm_verdict_level(const fm_profile *profile, const fm_cache *caches, size_t count);
+FM_SIZED(fm_status, fm_view_verdict, fm_view_options,
+         (FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count, fm_by by, size_t most,
+          const fm_view_options *options, fm_error *error),
+         (out, profile, caches, count, by, most, options, error));
 
 /* The lines of code that re-use data too late: pairs joined by source line (by site where no line is known),
  * by their misses at a cache of `bytes` (name: what it is called), the `most` largest, with the objects they
  * miss on. Ends early where 99 % of the late re-uses are shown and what is left is below 0.1 % of the misses
  * each. */
-FM_API fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
-                                     const fm_view_options *options, size_t options_size, fm_error *error);
-static inline fm_status fm_view_pairs(FILE *out, const fm_profile *profile, const fm_cache *cache,
-                                      size_t most, const fm_view_options *options, fm_error *error)
-{
-    return fm_view_pairs_sized(out, profile, cache, most, options, sizeof *options, error);
-}
+FM_SIZED(fm_status, fm_view_pairs, fm_view_options,
+         (FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
+          const fm_view_options *options, fm_error *error),
+         (out, profile, cache, most, options, error));
 /* Every pair: sites, counts, misses at each of the caches. One line each, with a header line (RFC 4180). */
 FM_API fm_status fm_view_pairs_csv(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
                                    fm_error *error);
@@ -191,16 +139,10 @@ typedef struct fm_report_options {
     size_t source_folder_count;
     FILE *notes; /* NULL, or gets a line that says of how many files there is no text, and why */
 } fm_report_options;
-FM_API fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options, size_t options_size,
-                                            const fm_profile *const *profiles, size_t count,
-                                            const fm_cache *caches, size_t cache_count, fm_error *error);
-static inline fm_status fm_report_write_page(FILE *out, const fm_report_options *options,
-                                             const fm_profile *const *profiles, size_t count,
-                                             const fm_cache *caches, size_t cache_count, fm_error *error)
-{
-    return fm_report_write_page_sized(out, options, sizeof *options, profiles, count, caches, cache_count,
-                                      error);
-}
+FM_SIZED(fm_status, fm_report_write_page, fm_report_options,
+         (FILE *out, const fm_report_options *options, const fm_profile *const *profiles, size_t count,
+          const fm_cache *caches, size_t cache_count, fm_error *error),
+         (out, options, profiles, count, caches, cache_count, error));
 
 #ifdef __cplusplus
 }

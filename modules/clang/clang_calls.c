@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+static bool standard_call(fm_front *f, CXCursor expression, CXCursor function, value *result,
+                          location *reference);
+
 /* ---- functions of the source ---- */
 
 typedef struct argument {
@@ -17,7 +20,7 @@ typedef struct argument {
     bool by_reference;
 } argument;
 
-static bool designates(fm_front *f, CXCursor expression)
+static bool argument_designates(fm_front *f, CXCursor expression)
 {
     enum CXCursorKind kind = clang_getCursorKind(bare(f, expression));
     return kind == CXCursor_DeclRefExpr || kind == CXCursor_MemberRefExpr ||
@@ -29,8 +32,8 @@ static argument argument_of(fm_front *f, CXCursor cursor, CXType type)
 {
     argument made = {.cursor = cursor};
     type_class class = classify(type);
-    bool object = class == TYPE_RECORD && designates(f, cursor);
-    if ((class == TYPE_REFERENCE && designates(f, cursor)) || object) {
+    bool object = class == TYPE_RECORD && argument_designates(f, cursor);
+    if ((class == TYPE_REFERENCE && argument_designates(f, cursor)) || object) {
         made.by_reference = true;
         made.at = locate(f, bare(f, cursor));
     } else {
@@ -42,7 +45,7 @@ static argument argument_of(fm_front *f, CXCursor cursor, CXType type)
     return made;
 }
 
-static void bind(fm_front *f, CXCursor declaration, const argument *a)
+static void bind_argument(fm_front *f, CXCursor declaration, const argument *a)
 {
     variable *v = variable_of(f, declaration, declaration);
     value to = a->value;
@@ -129,8 +132,8 @@ static frame *frame_of(fm_front *f, CXCursor expression, CXCursor function, cons
     return made;
 }
 
-static value inlined(fm_front *f, CXCursor expression, CXCursor function, const cursors *arguments,
-                     const location *self, location *reference)
+static value call_inlined(fm_front *f, CXCursor expression, CXCursor function, const cursors *arguments,
+                          const location *self, location *reference)
 {
     CXCursor definition = clang_getCursorDefinition(function);
     CXCursor body = clang_Cursor_isNull(definition) ? definition : body_of(f, definition);
@@ -154,7 +157,7 @@ static value inlined(fm_front *f, CXCursor expression, CXCursor function, const 
         for (int i = 0; i < parameters; i++) {
             CXCursor declaration = clang_Cursor_getArgument(definition, (unsigned)i);
             if ((classify(clang_getCursorType(declaration)) == TYPE_INTEGER) == (turn == 0))
-                bind(f, declaration, &values[i]);
+                bind_argument(f, declaration, &values[i]);
         }
     if (clang_getCursorKind(definition) == CXCursor_Constructor) initialise_members(f, definition);
     CXCursor only = returned_only(f, body);
@@ -165,7 +168,7 @@ static value inlined(fm_front *f, CXCursor expression, CXCursor function, const 
             made->result = evaluate(f, only);
         made->returns = true;
     } else {
-        place where = f->own->statement ? f->own->statement->place : place_of(f, expression);
+        fm_front_place where = f->statement ? f->statement->place : place_of(f, expression);
         jmp_buf *fork = f->own->fork_out;
         statement_end(f);
         f->own->fork_out = NULL;
@@ -173,7 +176,7 @@ static value inlined(fm_front *f, CXCursor expression, CXCursor function, const 
         if (leaves == LEAVES_BREAK || leaves == LEAVES_CONTINUE)
             refuse(f, expression, "leaves a loop of its caller");
         f->own->fork_out = fork;
-        f->own->statement = node_new(f, NODE_STATEMENT, where);
+        f->statement = fm_front_node_new(f, FM_FRONT_STATEMENT, &where);
     }
     f->own->frame = caller;
     if (made->returns && made->result.kind == VALUE_LOCATION && reference) *reference = made->result.at;
@@ -196,7 +199,7 @@ static CXCursor allocating_call(fm_front *f, CXCursor expression)
     return at;
 }
 
-static bool allocates(fm_front *f, CXCursor cursor, const char **name)
+static bool is_allocator(fm_front *f, CXCursor cursor, const char **name)
 {
     static const char *const names[] = {"malloc", "calloc", "aligned_alloc"};
     if (clang_getCursorKind(cursor) != CXCursor_CallExpr) return false;
@@ -210,18 +213,19 @@ bool is_allocation(fm_front *f, CXCursor expression)
 {
     const char *name;
     CXCursor at = allocating_call(f, expression);
-    return clang_getCursorKind(at) == CXCursor_CXXNewExpr || allocates(f, at, &name);
+    return clang_getCursorKind(at) == CXCursor_CXXNewExpr || is_allocator(f, at, &name);
 }
 
-const fm_form *try_number(fm_front *f, CXCursor expression)
+/* NULL: it is none that is known */
+static const fm_form *try_number(fm_front *f, CXCursor expression)
 {
     jmp_buf out;
     memcpy(&out, &f->own->out, sizeof out);
     frame *at = f->own->frame;
-    unsigned quiet = f->own->quiet, nowhere = f->own->nowhere, depth = f->own->expression_depth;
+    unsigned quiet = f->own->quiet, nowhere = f->nowhere, depth = f->own->expression_depth;
     const fm_form *volatile made = NULL;
     f->own->quiet++;
-    f->own->nowhere++;
+    f->nowhere++;
     jmp_buf *fork = f->own->fork_out;
     f->own->fork_out = NULL;
     if (setjmp(f->own->out) == 0) {
@@ -234,7 +238,7 @@ const fm_form *try_number(fm_front *f, CXCursor expression)
     f->own->fork_out = fork;
     f->own->frame = at;
     f->own->quiet = quiet;
-    f->own->nowhere = nowhere;
+    f->nowhere = nowhere;
     f->own->expression_depth = depth;
     if (f->own->status != FM_OK) longjmp(f->own->out, 1);
     return made;
@@ -244,7 +248,7 @@ const fm_form *try_number(fm_front *f, CXCursor expression)
 static const fm_form *allocated_elements(fm_front *f, CXCursor at, uint64_t bytes)
 {
     const char *name;
-    if (!allocates(f, at, &name)) { /* new */
+    if (!is_allocator(f, at, &name)) { /* new */
         cursors all = children(f, at);
         for (size_t i = 0; i < all.count; i++)
             if (clang_isExpression(clang_getCursorKind(all.at[i]))) return try_number(f, all.at[i]);
@@ -269,7 +273,7 @@ value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointe
         whole =
             (shape){.rank = 2, .extents = {rows->amounts[0].form, rows->amounts[1].form}, .element = element};
         behind = (shape){.rank = 1, .extents = {rows->amounts[1].form}, .element = element};
-        note(f, "the rows of %s follow each other in memory (%s)", name, rows->text);
+        fm_front_note(f, "the rows of %s follow each other in memory (%s)", name, rows->text);
     } else {
         if (behind.rank == MOST_RANK) refuse(f, where, "'%s' has too many dimensions", name);
         const fm_form *elements = allocated_elements(f, at, bytes_of(f, where, behind.element));
@@ -278,8 +282,9 @@ value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointe
         for (unsigned i = 0; i < behind.rank; i++) whole.extents[i + 1] = behind.extents[i];
         whole.extents[0] = elements && inner ? fm_form_exact_term(f, elements, inner) : NULL;
     }
-    if (f->own->loop) note(f, "line %u: allocated in a loop, the same memory every time", line_of(f, where));
-    array *made = array_new(f, where, name, &whole, false);
+    if (f->own->loop)
+        fm_front_note(f, "line %u: allocated in a loop, the same memory every time", line_of(f, where));
+    fm_front_array *made = array_new(f, where, name, &whole, false);
     return (value){.kind = VALUE_POINTER, .at = array_begin(f, made, &behind)};
 }
 
@@ -307,7 +312,7 @@ static bool is_mathematical(const char *name)
     return false;
 }
 
-bool mathematical(fm_front *f, CXCursor expression, const char *name, value *result)
+static bool mathematical_call(fm_front *f, CXCursor expression, const char *name, value *result)
 {
     if (!is_mathematical(name)) return false;
     int count = clang_Cursor_getNumArguments(expression);
@@ -331,14 +336,14 @@ bool mathematical(fm_front *f, CXCursor expression, const char *name, value *res
 
 /* ---- calls ---- */
 
-static bool builtin(fm_front *f, CXCursor expression, const char *name, value *result)
+static bool builtin_call(fm_front *f, CXCursor expression, const char *name, value *result)
 {
     const char *why = NULL;
     if (strcmp(name, "__builtin_assume") == 0) { /* assert(n > 0) */
-        f->own->nowhere++;
-        condition *c = condition_from(f, clang_Cursor_getArgument(expression, 0), &why);
-        f->own->nowhere--;
-        if (c && !condition_varies(c) && c->kind != CONDITION_FALSE) assume_condition(f, c);
+        f->nowhere++;
+        const fm_guard *c = condition_from(f, clang_Cursor_getArgument(expression, 0), &why);
+        f->nowhere--;
+        if (c && !fm_guard_varies(c) && c->kind != FM_GUARD_FALSE) fm_front_assume(f, c);
         *result = data(NULL);
         return true;
     }
@@ -401,10 +406,10 @@ value call(fm_front *f, CXCursor expression, location *reference)
     const char *name = spelling(f, function);
     CXCursor parent = clang_getCursorSemanticParent(function);
     const char *owner = spelling(f, parent);
-    if (builtin(f, expression, name, &result)) return result;
+    if (builtin_call(f, expression, name, &result)) return result;
     if (!own_source(function) || clang_Cursor_isNull(clang_getCursorDefinition(function))) {
         if (standard_call(f, expression, function, &result, reference)) return result;
-        if (mathematical(f, expression, name, &result)) return result;
+        if (mathematical_call(f, expression, name, &result)) return result;
     }
     if (clang_getCursorKind(parent) == CXCursor_ClassDecl && owner[0] == '\0')
         refuse(f, expression, "a lambda is not followed: write the loop where it is used");
@@ -424,7 +429,7 @@ value call(fm_front *f, CXCursor expression, location *reference)
     cursors arguments = {0};
     location self = {0};
     bool method = object_of(f, expression, function, &arguments, &self);
-    return inlined(f, expression, function, &arguments, method ? &self : NULL, reference);
+    return call_inlined(f, expression, function, &arguments, method ? &self : NULL, reference);
 }
 
 void construct(fm_front *f, CXCursor where, const location *object, CXCursor expression)
@@ -439,5 +444,217 @@ void construct(fm_front *f, CXCursor where, const location *object, CXCursor exp
     arguments.at = fm_front_allocate(f, (size_t)count, sizeof *arguments.at);
     for (int i = 0; i < count; i++)
         arguments.at[arguments.count++] = clang_Cursor_getArgument(expression, (unsigned)i);
-    inlined(f, where, constructor, &arguments, object, NULL);
+    call_inlined(f, where, constructor, &arguments, object, NULL);
+}
+
+/*
+ * What C++'s library offers and kernels use: std::vector, std::array, std::span, std::min, std::max. A
+ * container is a pointer to what it contains, an array of its own.
+ */
+
+static bool in_std(fm_front *f, CXCursor function)
+{
+    for (CXCursor parent = clang_getCursorSemanticParent(function); !clang_Cursor_isNull(parent);
+         parent = clang_getCursorSemanticParent(parent)) {
+        enum CXCursorKind kind = clang_getCursorKind(parent);
+        if (clang_isTranslationUnit(kind)) return false;
+        if (kind == CXCursor_Namespace && strcmp(spelling(f, parent), "std") == 0) return true;
+    }
+    return false;
+}
+
+static const fm_form *size_of_contents(fm_front *f, CXCursor where, const location *contents)
+{
+    fm_front_array *a = contents->array;
+    if (!a || a->rank == 0) refuse(f, where, "the size of '%s' is not known", source_text(f, where));
+    unsigned dimension = a->rank - 1 - contents->shape.rank - (a->units ? 1 : 0);
+    if (dimension != 0) refuse(f, where, "the size of '%s' is not known", source_text(f, where));
+    if (!a->extents[0]) a->extents[0] = parameter(f, fm_front_text(f, "%s.size", a->name));
+    return a->extents[0];
+}
+
+static location container_contents(fm_front *f, CXCursor where, const location *object)
+{
+    if (object->shape.rank > 0) { /* std::array, an array */
+        location made = *object;
+        for (unsigned i = 1; i < object->shape.rank; i++)
+            made.shape.extents[i - 1] = object->shape.extents[i];
+        made.shape.rank--;
+        return made;
+    }
+    if (object->variable) {
+        value now = variable_value(f, object->variable);
+        if (now.kind == VALUE_POINTER) return now.at;
+        if (now.kind == VALUE_LOCATION && now.at.shape.rank > 0) return container_contents(f, where, &now.at);
+    }
+    refuse(f, where, "what '%s' contains is not known", source_text(f, where));
+}
+
+static const fm_form *count_of(fm_front *f, CXCursor where, const location *object)
+{
+    if (object->shape.rank > 0) {
+        if (!object->shape.extents[0])
+            refuse(f, where, "the size of '%s' is not known", source_text(f, where));
+        return object->shape.extents[0];
+    }
+    location contents = container_contents(f, where, object);
+    return size_of_contents(f, where, &contents);
+}
+
+void range_of(fm_front *f, CXCursor range, location *first, const fm_form **count)
+{
+    location object = locate(f, bare(f, range));
+    *count = count_of(f, range, &object);
+    *first = container_contents(f, range, &object);
+}
+
+void declare_container(fm_front *f, CXCursor declaration, variable *v, const char *kind, CXCursor first)
+{
+    if (strcmp(kind, "vector") != 0 && strcmp(kind, "valarray") != 0)
+        refuse(f, declaration, "'%s' is a std::%s, which is not followed", v->name, kind);
+    shape element =
+        shape_of(f, declaration, clang_Type_getTemplateArgumentAsType(clang_getCanonicalType(v->type), 0),
+                 clang_getNullCursor());
+    if (standard_template(f, element.element))
+        refuse(f, declaration, "'%s' has rows of their own, which are data: where they are is not known",
+               v->name);
+    if (element.rank == MOST_RANK) refuse(f, declaration, "'%s' has too many dimensions", v->name);
+    shape whole = element;
+    whole.rank++;
+    whole.extents[0] = NULL;
+    for (unsigned i = 0; i < element.rank; i++) whole.extents[i + 1] = element.extents[i];
+    if (!clang_Cursor_isNull(first)) {
+        CXCursor from = bare(f, first);
+        int count = clang_getCursorKind(from) == CXCursor_CallExpr ? clang_Cursor_getNumArguments(from) : -1;
+        CXCursor size = count > 0 ? clang_Cursor_getArgument(from, 0) : clang_getNullCursor();
+        if (count > 0 && classify(clang_getCursorType(size)) != TYPE_INTEGER)
+            refuse(f, declaration, "how '%s' begins is not understood", v->name);
+        if (count < 0 && clang_isExpression(clang_getCursorKind(from)) &&
+            classify(clang_getCursorType(from)) == TYPE_INTEGER)
+            size = from;
+        if (!clang_Cursor_isNull(size)) whole.extents[0] = try_number(f, size);
+    }
+    if (!v->memory) v->memory = array_new(f, declaration, v->name, &whole, false);
+    if (!v->memory->extents[0] && whole.extents[0] && !fm_form_varies(whole.extents[0]))
+        v->memory->extents[0] = whole.extents[0];
+    variable_set(f, v, (value){.kind = VALUE_POINTER, .at = array_begin(f, v->memory, &element)});
+}
+
+/* ---- methods ---- */
+
+static location object_in(fm_front *f, CXCursor expression, bool sign)
+{
+    if (sign) return locate(f, bare(f, clang_Cursor_getArgument(expression, 0)));
+    cursors all = children(f, expression), inner = children(f, bare(f, all.at[0]));
+    for (size_t i = inner.count; i > 0; i--)
+        if (clang_isExpression(clang_getCursorKind(inner.at[i - 1]))) {
+            if (classify(clang_getCursorType(inner.at[i - 1])) == TYPE_POINTER) {
+                value pointer = evaluate(f, inner.at[i - 1]);
+                return behind(f, expression, &pointer);
+            }
+            return locate(f, bare(f, inner.at[i - 1]));
+        }
+    if (f->own->frame->has_self) /* a member of this object */
+        refuse(f, expression, "'%s' is not understood", source_text(f, expression));
+    refuse(f, expression, "the object of '%s' is not known", source_text(f, expression));
+}
+
+static bool method_call(fm_front *f, CXCursor expression, CXCursor function, value *result,
+                        location *reference)
+{
+    const char *name = spelling(f, function), *class = spelling(f, clang_getCursorSemanticParent(function));
+    if (strcmp(class, "vector") != 0 && strcmp(class, "array") != 0 && strcmp(class, "span") != 0 &&
+        strcmp(class, "valarray") != 0)
+        return false;
+    bool sign = strcmp(name, "operator[]") == 0;
+    if (sign || strcmp(name, "at") == 0) {
+        location object = object_in(f, expression, sign);
+        const fm_form *index =
+            number_of(f, clang_Cursor_getArgument(expression, sign ? 1 : 0),
+                      fm_front_text(f, "the subscript of '%s'", source_text(f, expression)));
+        location first = container_contents(f, expression, &object);
+        *reference = step(f, expression, &first, index);
+        return true;
+    }
+    if (strcmp(name, "size") == 0) {
+        location object = object_in(f, expression, false);
+        *result = integer(count_of(f, expression, &object));
+        return true;
+    }
+    bool front_of = strcmp(name, "front") == 0, back = strcmp(name, "back") == 0;
+    bool begin = strcmp(name, "data") == 0 || strcmp(name, "begin") == 0 || strcmp(name, "cbegin") == 0;
+    if (front_of || back || begin) {
+        location object = object_in(f, expression, false);
+        location first = container_contents(f, expression, &object);
+        if (back)
+            first = step(f, expression, &first,
+                         fm_form_subtract(f, count_of(f, expression, &object), fm_form_number(f, 1)));
+        if (begin)
+            *result = pointer_to(&first);
+        else
+            *reference = first;
+        return true;
+    }
+    return false;
+}
+
+/* ---- functions ---- */
+
+static bool smaller_or_larger(fm_front *f, CXCursor expression, const char *name, value *result)
+{
+    bool least = strcmp(name, "min") == 0;
+    if ((!least && strcmp(name, "max") != 0) || clang_Cursor_getNumArguments(expression) != 2) return false;
+    CXCursor left = clang_Cursor_getArgument(expression, 0), right = clang_Cursor_getArgument(expression, 1);
+    value l = evaluate(f, left), r = evaluate(f, right);
+    if (l.kind == VALUE_INTEGER && r.kind == VALUE_INTEGER) {
+        *result = integer(fm_form_extremum(f, least ? FM_ATOM_MIN : FM_ATOM_MAX, l.number, r.number));
+        return true;
+    }
+    count_operation(f, clang_getCursorType(left), '+');
+    *result = data("which is the smaller or larger of two numbers that are data");
+    return true;
+}
+
+static bool swap_call(fm_front *f, CXCursor expression, value *result)
+{
+    location left = locate(f, bare(f, clang_Cursor_getArgument(expression, 0)));
+    location right = locate(f, bare(f, clang_Cursor_getArgument(expression, 1)));
+    if (left.variable && right.variable) { /* pointers; containers, which change their contents */
+        value one = variable_value(f, left.variable), other = variable_value(f, right.variable);
+        if (one.kind == VALUE_POINTER && other.kind == VALUE_POINTER) {
+            variable_set(f, left.variable, other);
+            variable_set(f, right.variable, one);
+            *result = data(NULL);
+            return true;
+        }
+    }
+    value l = load(f, expression, &left), r = load(f, expression, &right);
+    store(f, expression, &left, r);
+    store(f, expression, &right, l);
+    *result = data(NULL);
+    return true;
+}
+
+static bool standard_call(fm_front *f, CXCursor expression, CXCursor function, value *result,
+                          location *reference)
+{
+    const char *name = spelling(f, function);
+    if (!in_std(f, function)) return false;
+    if (clang_getCursorKind(function) == CXCursor_CXXMethod)
+        return method_call(f, expression, function, result, reference);
+    if (smaller_or_larger(f, expression, name, result)) return true;
+    if (strcmp(name, "swap") == 0 && clang_Cursor_getNumArguments(expression) == 2)
+        return swap_call(f, expression, result);
+    if ((strcmp(name, "size") == 0 || strcmp(name, "move") == 0) &&
+        clang_Cursor_getNumArguments(expression) == 1) {
+        CXCursor of = clang_Cursor_getArgument(expression, 0);
+        if (name[0] == 'm') {
+            *result = evaluate(f, of);
+        } else {
+            location object = locate(f, bare(f, of));
+            *result = integer(count_of(f, expression, &object));
+        }
+        return true;
+    }
+    return false;
 }

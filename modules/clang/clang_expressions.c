@@ -7,9 +7,11 @@
 
 #include <string.h>
 
+static value conditional_value(fm_front *f, CXCursor expression);
+
 void count_operation(fm_front *f, CXType type, char operation)
 {
-    operations *o = operations_of(f);
+    fm_region_operations *o = operations_of(f);
     if (!o) return;
     switch (classify(type)) {
     case TYPE_FLOAT:
@@ -27,24 +29,8 @@ void count_operation(fm_front *f, CXType type, char operation)
     }
 }
 
-/* left * right, left / right; complex ones by their parts, as docs/STATIC.md says. */
-static void count_product(fm_front *f, bool divide, bool left, bool right)
-{
-    operations *o = operations_of(f);
-    if (!o) return;
-    if (divide && right) { /* by the conjugate: numerator, square of the right side, two quotients */
-        o->multiplies += left ? 6 : 4;
-        o->adds += left ? 3 : 1;
-        o->divides += 2;
-    } else if (divide) {
-        o->divides += 2;
-    } else {
-        o->multiplies += left && right ? 4 : 2;
-        o->adds += left && right ? 2 : 0;
-    }
-}
-
-const fm_form *form_of_value(fm_front *f, CXCursor where, const value *v, const char *what)
+/* + * / s(pecial) */
+static const fm_form *form_of_value(fm_front *f, CXCursor where, const value *v, const char *what)
 {
     if (v->kind == VALUE_INTEGER) return v->number;
     refuse(f, where, "%s depends on data: '%s'%s%s", what, source_text(f, where), v->why ? ", " : "",
@@ -66,7 +52,7 @@ static int64_t power_of_two(int64_t exponent)
     return exponent >= 0 && exponent < 62 ? (int64_t)1 << exponent : 0;
 }
 
-static value shifted(fm_front *f, const value *left, const value *right, bool up)
+static value shifted_value(fm_front *f, const value *left, const value *right, bool up)
 {
     int64_t exponent;
     if (!fm_form_is_number(right->number, &exponent) || !power_of_two(exponent))
@@ -75,7 +61,7 @@ static value shifted(fm_front *f, const value *left, const value *right, bool up
     return integer(fm_form_divide(f, FM_ATOM_FLOOR, left->number, fm_form_number(f, power_of_two(exponent))));
 }
 
-static value combined(fm_front *f, char operation, const value *left, const value *right)
+static value combined_value(fm_front *f, char operation, const value *left, const value *right)
 {
     int64_t number;
     switch (operation) {
@@ -90,9 +76,9 @@ static value combined(fm_front *f, char operation, const value *left, const valu
     case '%':
         return integer(fm_form_divide(f, FM_ATOM_REMAINDER, left->number, right->number));
     case '<':
-        return shifted(f, left, right, true);
+        return shifted_value(f, left, right, true);
     case '>':
-        return shifted(f, left, right, false);
+        return shifted_value(f, left, right, false);
     case '&':
         if (fm_form_is_number(right->number, &number) && number > 0 && (number & (number + 1)) == 0 &&
             number < INT64_MAX)
@@ -130,8 +116,8 @@ static bool is_constant(const value *of)
 }
 
 /* one, other: the operands in the source, whose types count for complex numbers. */
-static value arithmetic(fm_front *f, CXCursor where, CXType type, char operation, CXCursor one,
-                        const value *left, CXCursor other, const value *right)
+static value arithmetic_value(fm_front *f, CXCursor where, CXType type, char operation, CXCursor one,
+                              const value *left, CXCursor other, const value *right)
 {
     if (left->kind == VALUE_POINTER || right->kind == VALUE_POINTER)
         return pointer_arithmetic(f, where, operation, left, right);
@@ -140,25 +126,26 @@ static value arithmetic(fm_front *f, CXCursor where, CXType type, char operation
         refuse(f, where, "'%s' computes with the type '%s', which is not counted", source_text(f, where),
                type_name(f, type));
     const bool constant = is_constant(left) && is_constant(right);
-    if (!constant && is_complex(type) && (operation == '*' || operation == '/'))
-        count_product(f, operation == '/', is_complex(clang_getCursorType(bare(f, one))),
-                      is_complex(clang_getCursorType(bare(f, other))));
-    else if (!constant)
-        count_operation(f, type, operation);
+    const bool product = is_complex(type) && (operation == '*' || operation == '/');
+    if (!constant && !product) count_operation(f, type, operation);
+    if (!constant && product && operations_of(f))
+        fm_front_count_product(operations_of(f), operation == '/',
+                               is_complex(clang_getCursorType(bare(f, one))),
+                               is_complex(clang_getCursorType(bare(f, other))));
     if (class == TYPE_INTEGER && left->kind == VALUE_INTEGER && right->kind == VALUE_INTEGER)
-        return combined(f, operation, left, right);
+        return combined_value(f, operation, left, right);
     if (class == TYPE_INTEGER) return data(left->kind == VALUE_DATA ? left->why : right->why);
     return (value){
         .kind = VALUE_DATA, .why = "which is computed with floating-point numbers", .constant = constant};
 }
 
-bool is_comparison(const char *sign)
+static bool is_comparison(const char *sign)
 {
     return strcmp(sign, "<") == 0 || strcmp(sign, ">") == 0 || strcmp(sign, "<=") == 0 ||
            strcmp(sign, ">=") == 0 || strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0;
 }
 
-static value assign(fm_front *f, CXCursor expression, CXCursor left, CXCursor right)
+static value assign_value(fm_front *f, CXCursor expression, CXCursor left, CXCursor right)
 {
     /* p = malloc(…) makes an array with the variable's name. */
     if (is_allocation(f, right)) {
@@ -173,7 +160,7 @@ static value assign(fm_front *f, CXCursor expression, CXCursor left, CXCursor ri
     bool integers = classify(clang_getCursorType(left)) == TYPE_INTEGER;
     enum CXCursorKind kind = clang_getCursorKind(target);
     /* An integer variable that stays a formula only computes subscripts and bounds. */
-    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value to = evaluate(f, right);
     location at = locate(f, left);
     if (integers && to.kind == VALUE_INTEGER && at.variable && kind != CXCursor_ArraySubscriptExpr &&
@@ -183,7 +170,7 @@ static value assign(fm_front *f, CXCursor expression, CXCursor left, CXCursor ri
     return at.variable ? variable_value(f, at.variable) : data(to.why);
 }
 
-static value compound(fm_front *f, CXCursor expression)
+static value compound_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     const char *sign = all.count == 2 ? operator_between(f, all.at[0], all.at[1]) : "";
@@ -192,7 +179,7 @@ static value compound(fm_front *f, CXCursor expression)
         refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
                source_text(f, expression));
     location at = locate(f, all.at[0]);
-    operations before = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
     value left = load(f, all.at[0], &at);
     f->own->quiet += address;
@@ -202,14 +189,14 @@ static value compound(fm_front *f, CXCursor expression)
     CXType type = clang_getCursorType(expression);
     if (classify(clang_getCursorType(all.at[1])) == TYPE_FLOAT && !is_complex(type))
         type = clang_getCursorType(all.at[1]);
-    value to = arithmetic(f, expression, type, sign[0], all.at[0], &left, all.at[1], &right);
+    value to = arithmetic_value(f, expression, type, sign[0], all.at[0], &left, all.at[1], &right);
     if (at.variable && to.kind == VALUE_INTEGER && operations_of(f))
         operations_of(f)->integers = before.integers;
     store(f, all.at[0], &at, to);
     return at.variable ? variable_value(f, at.variable) : data(to.why);
 }
 
-static value binary(fm_front *f, CXCursor expression)
+static value binary_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     int64_t number;
@@ -219,30 +206,30 @@ static value binary(fm_front *f, CXCursor expression)
         refuse(f, expression, "the operator of '%s' is not understood (is it in a macro?)",
                source_text(f, expression));
     }
-    if (strcmp(sign, "=") == 0) return assign(f, expression, all.at[0], all.at[1]);
+    if (strcmp(sign, "=") == 0) return assign_value(f, expression, all.at[0], all.at[1]);
     if (strcmp(sign, ",") == 0) {
         evaluate(f, all.at[0]);
         return evaluate(f, all.at[1]);
     }
     if (is_comparison(sign) || strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0)
-        return conditional(f, expression);
+        return conditional_value(f, expression);
     bool address = classify(clang_getCursorType(expression)) == TYPE_POINTER;
     f->own->quiet += address;
     value left = evaluate(f, all.at[0]), right = evaluate(f, all.at[1]);
     f->own->quiet -= address;
-    return arithmetic(f, expression, clang_getCursorType(expression), sign[0], all.at[0], &left, all.at[1],
-                      &right);
+    return arithmetic_value(f, expression, clang_getCursorType(expression), sign[0], all.at[0], &left,
+                            all.at[1], &right);
 }
 
 /* ---- one operand ---- */
 
-static value counted(fm_front *f, CXCursor expression, CXCursor operand, bool up, bool before)
+static value counted_value(fm_front *f, CXCursor expression, CXCursor operand, bool up, bool before)
 {
     location at = locate(f, operand);
-    operations kept = operations_of(f) ? *operations_of(f) : (operations){0};
+    fm_region_operations kept = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
     value old = load(f, operand, &at), one = integer(fm_form_number(f, 1));
-    value new =
-        arithmetic(f, expression, clang_getCursorType(operand), up ? '+' : '-', operand, &old, operand, &one);
+    value new = arithmetic_value(f, expression, clang_getCursorType(operand), up ? '+' : '-', operand, &old,
+                                 operand, &one);
     if (at.variable && new.kind == VALUE_INTEGER && operations_of(f))
         operations_of(f)->integers = kept.integers;
     store(f, operand, &at, new);
@@ -255,7 +242,7 @@ static value address_of(fm_front *f, CXCursor operand)
     return pointer_to(&at);
 }
 
-static value unary(fm_front *f, CXCursor expression)
+static value unary_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     int64_t number;
@@ -264,9 +251,9 @@ static value unary(fm_front *f, CXCursor expression)
     const char *sign = operator_before(f, expression, operand),
                *last = operator_behind(f, expression, operand);
     if (strcmp(sign, "++") == 0 || strcmp(sign, "--") == 0)
-        return counted(f, expression, operand, sign[0] == '+', true);
+        return counted_value(f, expression, operand, sign[0] == '+', true);
     if (strcmp(last, "++") == 0 || strcmp(last, "--") == 0)
-        return counted(f, expression, operand, last[0] == '+', false);
+        return counted_value(f, expression, operand, last[0] == '+', false);
     if (strcmp(sign, "*") == 0) {
         location at = locate(f, expression);
         return load(f, expression, &at);
@@ -277,7 +264,7 @@ static value unary(fm_front *f, CXCursor expression)
         value of = evaluate(f, operand);
         return (value){.kind = VALUE_DATA, .why = of.why, .constant = of.constant};
     }
-    if (strcmp(sign, "!") == 0) return conditional(f, expression);
+    if (strcmp(sign, "!") == 0) return conditional_value(f, expression);
     if (strcmp(sign, "-") == 0 || strcmp(sign, "~") == 0) {
         value of = evaluate(f, operand);
         if (!is_constant(&of)) count_operation(f, clang_getCursorType(expression), '+');
@@ -293,7 +280,7 @@ static value unary(fm_front *f, CXCursor expression)
 
 /* ---- conversions ---- */
 
-static value converted(fm_front *f, CXCursor expression, CXType type, value of)
+static value converted_value(fm_front *f, CXCursor expression, CXType type, value of)
 {
     switch (classify(type)) {
     case TYPE_FLOAT:
@@ -321,7 +308,7 @@ static value converted(fm_front *f, CXCursor expression, CXType type, value of)
     }
 }
 
-static value cast(fm_front *f, CXCursor expression)
+static value cast_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     CXCursor operand = clang_getNullCursor();
@@ -330,11 +317,11 @@ static value cast(fm_front *f, CXCursor expression)
     if (clang_Cursor_isNull(operand))
         refuse(f, expression, "'%s' is not understood", source_text(f, expression));
     value of = evaluate(f, operand);
-    return converted(f, expression, clang_getCursorType(expression), of);
+    return converted_value(f, expression, clang_getCursorType(expression), of);
 }
 
 /* What the compiler adds without showing it: conversions, mostly. */
-static value unexposed(fm_front *f, CXCursor expression)
+static value unexposed_value(fm_front *f, CXCursor expression)
 {
     cursors all = children(f, expression);
     CXCursor operand = clang_getNullCursor();
@@ -363,10 +350,10 @@ static value unexposed(fm_front *f, CXCursor expression)
     CXType type = clang_getCursorType(expression);
     type_class class = classify(type);
     if (class == TYPE_POINTER && of.kind == VALUE_POINTER) return of; /* arrays become pointers */
-    return converted(f, expression, type, of);
+    return converted_value(f, expression, type, of);
 }
 
-static value reference(fm_front *f, CXCursor expression)
+static value reference_value(fm_front *f, CXCursor expression)
 {
     CXCursor declaration = clang_getCursorReferenced(expression);
     cursors all = children(f, expression);
@@ -415,15 +402,15 @@ static value evaluate_one(fm_front *f, CXCursor expression)
     case CXCursor_ParenExpr:
         return evaluate(f, only_child(f, expression));
     case CXCursor_UnexposedExpr:
-        return unexposed(f, expression);
+        return unexposed_value(f, expression);
     case CXCursor_CStyleCastExpr:
     case CXCursor_CXXStaticCastExpr:
     case CXCursor_CXXConstCastExpr:
     case CXCursor_CXXReinterpretCastExpr:
     case CXCursor_CXXFunctionalCastExpr:
-        return cast(f, expression);
+        return cast_value(f, expression);
     case CXCursor_DeclRefExpr:
-        return reference(f, expression);
+        return reference_value(f, expression);
     case CXCursor_MemberRefExpr:
     case CXCursor_ArraySubscriptExpr:
         at = locate(f, expression);
@@ -432,13 +419,13 @@ static value evaluate_one(fm_front *f, CXCursor expression)
         at = locate(f, expression);
         return pointer_to(&at);
     case CXCursor_BinaryOperator:
-        return binary(f, expression);
+        return binary_value(f, expression);
     case CXCursor_CompoundAssignOperator:
-        return compound(f, expression);
+        return compound_value(f, expression);
     case CXCursor_UnaryOperator:
-        return unary(f, expression);
+        return unary_value(f, expression);
     case CXCursor_ConditionalOperator:
-        return conditional(f, expression);
+        return conditional_value(f, expression);
     case CXCursor_CallExpr: {
         location made = {0};
         value result = call(f, expression, &made);
@@ -471,4 +458,165 @@ value evaluate(fm_front *f, CXCursor expression)
     value result = evaluate_one(f, expression);
     f->own->expression_depth--;
     return result;
+}
+
+/*
+ * Comparisons, and, or, not, and ?:. A condition is one of formulas, or it depends on data: then its loads
+ * have happened, in the order of the text, whether the program would have come so far or not.
+ */
+
+/* How many elements two pointers into one array are apart; NULL: not known. */
+static const fm_form *pointers_apart(fm_front *f, const location *left, const location *right)
+{
+    const fm_form *sum = fm_form_number(f, 0), *stride = fm_form_number(f, 1);
+    if (!left->array || left->array != right->array || left->offset != right->offset) return NULL;
+    for (unsigned d = left->array->rank; d-- > 0;) {
+        const fm_form *far =
+            stride
+                ? fm_form_multiply(f, stride, fm_form_subtract(f, left->subscripts[d], right->subscripts[d]))
+                : NULL;
+        if (!far) return NULL;
+        sum = fm_form_add(f, sum, far);
+        if (d > 0)
+            stride = left->array->extents[d] ? fm_form_multiply(f, stride, left->array->extents[d]) : NULL;
+    }
+    return sum;
+}
+
+static const fm_guard *comparison_from(fm_front *f, CXCursor left, CXCursor right, const char *sign,
+                                       const char **why)
+{
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
+    value l = evaluate(f, left), r = evaluate(f, right);
+    if (l.kind == VALUE_POINTER && r.kind == VALUE_POINTER) {
+        const fm_form *distance = pointers_apart(f, &l.at, &r.at);
+        if (distance) return fm_guard_compare(f, sign, distance);
+        *why = fm_front_text(f, "'%s' and '%s' are pointers that cannot be compared", source_text(f, left),
+                             source_text(f, right));
+        return NULL;
+    }
+    if (l.kind == VALUE_INTEGER && r.kind == VALUE_INTEGER) {
+        if (operations_of(f)) operations_of(f)->integers = before.integers;
+        /* An unsigned number is never negative: n - 1 >= 0 goes on for ever. */
+        int64_t number;
+        if (is_unsigned(clang_getCursorType(left)) && strcmp(sign, ">=") == 0 &&
+            fm_form_is_number(r.number, &number) && number == 0)
+            return fm_guard_constant(f, true);
+        return fm_guard_compare(f, sign, fm_form_subtract(f, l.number, r.number));
+    }
+    CXType type = classify(clang_getCursorType(left)) == TYPE_FLOAT ? clang_getCursorType(left)
+                                                                    : clang_getCursorType(right);
+    count_operation(f, type, '+');
+    const value *unknown = l.kind != VALUE_INTEGER ? &l : &r;
+    *why = fm_front_text(f, "'%s'%s%s", source_text(f, unknown == &l ? left : right),
+                         unknown->why ? ", " : "", unknown->why ? unknown->why : "");
+    return NULL;
+}
+
+static bool joins_conditions(const char *sign)
+{
+    return strcmp(sign, "&&") == 0 || strcmp(sign, "||") == 0;
+}
+
+const fm_guard *condition_from(fm_front *f, CXCursor expression, const char **why)
+{
+    enum CXCursorKind kind = clang_getCursorKind(expression);
+    cursors all = children(f, expression);
+    if ((kind == CXCursor_ParenExpr || kind == CXCursor_UnexposedExpr) && all.count == 1 &&
+        clang_isExpression(clang_getCursorKind(all.at[0])))
+        return condition_from(f, all.at[0], why);
+    if (kind == CXCursor_BinaryOperator && all.count == 2) {
+        const char *sign = operator_between(f, all.at[0], all.at[1]);
+        if (joins_conditions(sign)) {
+            const fm_guard *left = condition_from(f, all.at[0], why),
+                           *right = condition_from(f, all.at[1], why);
+            if (!left || !right) return NULL;
+            return fm_guard_join(f, sign[0] == '&' ? FM_GUARD_AND : FM_GUARD_OR, left, right);
+        }
+        if (is_comparison(sign)) return comparison_from(f, all.at[0], all.at[1], sign, why);
+    }
+    if (kind == CXCursor_UnaryOperator && all.count == 1 &&
+        strcmp(operator_before(f, expression, all.at[0]), "!") == 0) {
+        const fm_guard *of = condition_from(f, all.at[0], why);
+        return of ? fm_guard_not(f, of) : NULL;
+    }
+    fm_region_operations before = operations_of(f) ? *operations_of(f) : (fm_region_operations){0};
+    value v = evaluate(f, expression);
+    if (v.kind == VALUE_INTEGER) {
+        if (operations_of(f)) operations_of(f)->integers = before.integers;
+        return fm_guard_of(f, FM_GUARD_NOT_ZERO, v.number);
+    }
+    *why = fm_front_text(f, "'%s'%s%s", source_text(f, expression), v.why ? ", " : "", v.why ? v.why : "");
+    return NULL;
+}
+
+/* ---- ?: ---- */
+
+/* A branch of ?:, aside: does it touch or compute anything? */
+static value evaluate_aside(fm_front *f, CXCursor branch, bool *busy)
+{
+    fm_front_node *statement = f->statement, *tried = front_node(f, FM_FRONT_STATEMENT, branch);
+    f->statement = tried;
+    value v = evaluate(f, branch);
+    *busy |= tried->accesses || tried->operations.adds || tried->operations.multiplies ||
+             tried->operations.divides || tried->operations.specials || f->statement != tried;
+    f->statement = statement;
+    return v;
+}
+
+static value choose_value(fm_front *f, CXCursor expression, const cursors *all, const fm_guard *c)
+{
+    bool busy = false;
+    for (const choice *made = f->own->choices; made; made = made->next)
+        if (same(made->cursor, expression) && fm_guard_equal(made->condition, c))
+            return evaluate(f, all->at[made->holds ? 1 : 2]);
+    if (c->kind == FM_GUARD_TRUE || c->kind == FM_GUARD_FALSE)
+        return evaluate(f, all->at[c->kind == FM_GUARD_TRUE ? 1 : 2]);
+    state *now = f->own->now;
+    f->own->now = state_copy(f, now);
+    value yes = evaluate_aside(f, all->at[1], &busy);
+    f->own->now = state_copy(f, now);
+    value no = evaluate_aside(f, all->at[2], &busy);
+    f->own->now = now;
+    if (!busy) {
+        value one = merge_values(f, expression, c, &yes, &no);
+        if (one.kind != VALUE_UNSET) return one;
+        if (yes.kind == VALUE_DATA && no.kind == VALUE_DATA) return yes;
+    }
+    fork_at(f, expression, expression, c);
+}
+
+/* One note for all of them. */
+static void both_counted(fm_front *f, unsigned line)
+{
+    static const char start[] = "both sides of ?: are counted, as conditions depend on data: line";
+    struct fm_front_lines *known = f->notes;
+    while (known && strncmp(known->text, start, strlen(start)) != 0) known = known->next;
+    if (!known) {
+        fm_front_note(f, "%s %u", start, line);
+        return;
+    }
+    const char *last = strrchr(known->text, ' '), *here = fm_front_text(f, " %u", line);
+    if (!f->nowhere && strcmp(last, here) != 0) known->text = fm_front_text(f, "%s,%s", known->text, here);
+}
+
+static value conditional_value(fm_front *f, CXCursor expression)
+{
+    const char *why = NULL;
+    cursors all = children(f, expression);
+    if (clang_getCursorKind(expression) != CXCursor_ConditionalOperator) {
+        const fm_guard *c = condition_from(f, expression, &why);
+        count_operation(f, clang_getCursorType(expression), '+');
+        if (!c) return data(why);
+        if (c->kind == FM_GUARD_TRUE || c->kind == FM_GUARD_FALSE)
+            return integer(fm_form_number(f, c->kind == FM_GUARD_TRUE));
+        return data("which is true or false");
+    }
+    if (all.count != 3) refuse(f, expression, "'%s' is not understood", source_text(f, expression));
+    const fm_guard *c = condition_from(f, all.at[0], &why);
+    if (c) return choose_value(f, expression, &all, c);
+    both_counted(f, line_of(f, expression));
+    value yes = evaluate(f, all.at[1]), no = evaluate(f, all.at[2]);
+    if (value_equal(f, &yes, &no)) return yes;
+    return data(fm_front_text(f, "which depends on %s", why));
 }

@@ -3,23 +3,90 @@
  * clang_loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of
  * the variables that it changes. Those that change by the same amount every time are known from then on:
  * first value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition
- * says how far the loop goes (trips.c), and the unknown values are replaced.
+ * says how far the loop goes (trips_of), and the unknown values are replaced.
  */
-#include "clang_loop.h"
+#include "clang_maker.h"
 
 #include "static/region/region.h"
 
 #include <string.h>
 
+typedef struct loop_parts {
+    CXCursor where, condition, increment, body; /* null: not there */
+    bool body_first;
+} loop_parts;
+
+/* A variable that an iteration changes. */
+typedef struct entry {
+    variable *variable;
+    value before;          /* the loop */
+    fm_atom *unknown;      /* at the beginning of an iteration; of a pointer: steps since the loop began */
+    const fm_form *first;  /* of that: in the first iteration */
+    const fm_form *amount; /* that it changes by; NULL: not the same every time */
+} entry;
+
+typedef struct entries {
+    size_t count;
+    entry *at;
+} entries;
+
+/* What may have to be worked off again: before one iteration. */
+typedef struct beginning {
+    variable_set_of changed;
+    state *before;
+    fm_front_list *list;
+    fm_front_node **end;
+} beginning;
+
+/* Pointers that change places in every iteration: two and two of them; count 0: none. */
+typedef struct swaps {
+    size_t count;
+    variable **variables;
+    value *values;     /* before the loop */
+    variable *counter; /* changes by 1 in every iteration */
+} swaps;
+
+typedef struct trips {
+    const fm_form *last;
+    const fm_guard *guard;
+} trips;
+
+static entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set);
+static beginning loop_begin(fm_front *f, const loop_parts *p);
+/* everything as before the iteration */
+static void loop_reset(fm_front *f, const beginning *b);
+/*
+ * Variables that were changed though the text did not show it: those that were seen for the first time
+ * inside (members, what a called function changes). Then the iteration is worked off once more, with them.
+ */
+static bool loop_begin_again(fm_front *f, beginning *b);
+/* What each variable changes by. Amounts may use others that do not change at all. */
+static void loop_find_amounts(fm_front *f, const loop_parts *p, entries *all);
+static swaps loop_find_swaps(fm_front *f, const loop_parts *p, entries *all);
+static void swaps_leave_out(const swaps *of, variable_set_of *set);
+static void swaps_set(fm_front *f, const swaps *of, unsigned side);
+static const fm_guard *swaps_condition(fm_front *f, const swaps *of, const entries *all);
+static void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all,
+                        const state *even, state *odd);
+
+/*
+ * Up to where (down to where, where step is negative) `variable` goes, that begins with first and changes by
+ * step as long as goes_on holds: last, NULL where nothing ends it. guard: a condition that holds from the
+ * first iteration on or never. exact: an inequality (!=) that might have been passed before the loop begins
+ * is not taken as an end. False: not understood, *why says what.
+ */
+static bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *variable, const fm_form *first,
+                     int64_t step, bool exact, trips *result, const char **why);
+
 /* ---- the variable that the loop is written with ---- */
 
-static bool list_mentions(const node_list *list, const fm_atom *a)
+static bool list_mentions(const fm_front_list *list, const fm_atom *a)
 {
-    for (const node *n = list->first; n; n = n->next) {
+    for (const fm_front_node *n = list->first; n; n = n->next) {
         if ((n->first && fm_form_mentions(n->first, a)) || (n->last && fm_form_mentions(n->last, a)))
             return true;
-        if (n->condition && condition_mentions(n->condition, a)) return true;
-        for (const touch *x = n->accesses; x; x = x->next)
+        if (n->condition && fm_guard_mentions(n->condition, a)) return true;
+        for (const fm_front_touch *x = n->accesses; x; x = x->next)
             for (unsigned i = 0; i < x->array->rank; i++)
                 if (fm_form_mentions(x->subscripts[i], a)) return true;
         if (list_mentions(&n->body, a) || list_mentions(&n->otherwise, a)) return true;
@@ -28,19 +95,19 @@ static bool list_mentions(const node_list *list, const fm_atom *a)
 }
 
 /* The one of the condition that changes by a number, and all others that are used by multiples of it. */
-static const entry *main_variable(const entries *all, const condition *goes_on, const node *loop)
+static const entry *main_variable(const entries *all, const fm_guard *goes_on, const fm_front_node *loop)
 {
     for (size_t i = 0; i < all->count; i++) {
         const entry *e = &all->at[i];
         int64_t amount, other;
-        if (e->before.kind != VALUE_INTEGER || !e->amount || !condition_mentions(goes_on, e->unknown))
+        if (e->before.kind != VALUE_INTEGER || !e->amount || !fm_guard_mentions(goes_on, e->unknown))
             continue;
         if (!fm_form_is_number(e->amount, &amount) || amount == 0) continue;
         bool fits = true;
         for (size_t k = 0; k < all->count && amount != 1 && amount != -1; k++) {
             const entry *o = &all->at[k];
             if (o == e || !o->amount) continue;
-            if (!list_mentions(&loop->body, o->unknown) && !condition_mentions(goes_on, o->unknown)) continue;
+            if (!list_mentions(&loop->body, o->unknown) && !fm_guard_mentions(goes_on, o->unknown)) continue;
             fits &= fm_form_is_number(o->amount, &other) && other % amount == 0;
         }
         if (fits) return e;
@@ -48,14 +115,15 @@ static const entry *main_variable(const entries *all, const condition *goes_on, 
     return NULL;
 }
 
-typedef struct counter { /* how iterations are counted */
+typedef struct loop_counter { /* how iterations are counted */
     fm_atom *variable;
     const fm_form *first;
     int64_t step;
-} counter;
+} loop_counter;
 
 /* The values of all variables in the iteration with this variable. */
-static fm_replacement *replacements_of(fm_front *f, const entries *all, const entry *chosen, const counter *c)
+static fm_replacement *replacements_of(fm_front *f, const entries *all, const entry *chosen,
+                                       const loop_counter *c)
 {
     fm_replacement *made = fm_front_allocate(f, all->count, sizeof *made);
     const fm_form *counted = fm_form_atom(f, c->variable);
@@ -80,7 +148,7 @@ static fm_replacement *replacements_of(fm_front *f, const entries *all, const en
 
 /* ---- behind the loop ---- */
 
-static const fm_form *trip_count(fm_front *f, const counter *c, const fm_form *last)
+static const fm_form *trip_count(fm_front *f, const loop_counter *c, const fm_form *last)
 {
     const fm_form *way =
         c->step > 0 ? fm_form_subtract(f, last, c->first) : fm_form_subtract(f, c->first, last);
@@ -90,8 +158,8 @@ static const fm_form *trip_count(fm_front *f, const counter *c, const fm_form *l
     return fm_form_extremum(f, FM_ATOM_MAX, count, fm_form_number(f, 0));
 }
 
-static void leave(fm_front *f, const loop_parts *p, const entries *all, const entry *chosen, const counter *c,
-                  const fm_form *last, bool certain)
+static void loop_leave(fm_front *f, const loop_parts *p, const entries *all, const entry *chosen,
+                       const loop_counter *c, const fm_form *last, bool certain)
 {
     const fm_form *count = trip_count(f, c, last);
     for (size_t i = 0; i < all->count; i++) {
@@ -125,7 +193,7 @@ static const fm_form *stated_count(fm_front *f, const loop_parts *p, const char 
         refuse(f, p->where,
                "how often this loop runs depends on data: %s (--assume 'loop at %u runs N times' says it)",
                why ? why : "its condition", line_of(f, p->where));
-    note(f, "assumed: %s", stated->text);
+    fm_front_note(f, "assumed: %s", stated->text);
     return stated->amounts[0].form;
 }
 
@@ -137,13 +205,13 @@ static _Noreturn void no_end(fm_front *f, const loop_parts *p, const char *why)
 }
 
 /* A break: the loop goes up to the first iteration in which it happens. */
-static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const condition *ends,
-                                   const fm_replacement *known, size_t count, const counter *c,
+static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const fm_guard *ends,
+                                   const fm_replacement *known, size_t count, const loop_counter *c,
                                    const fm_form *last)
 {
     trips broken;
     const char *why = NULL;
-    condition *stays = condition_not(f, condition_replace(f, ends, known, count));
+    const fm_guard *stays = fm_guard_not(f, fm_guard_replace(f, ends, known, count));
     if (!trips_of(f, stays, c->variable, c->first, c->step, true, &broken, &why) || broken.guard ||
         !broken.last)
         refuse(f, p->where, "when the break ends this loop is not understood%s%s", why ? ": " : "",
@@ -154,10 +222,10 @@ static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const condi
     return last ? fm_form_extremum(f, up ? FM_ATOM_MIN : FM_ATOM_MAX, last, end) : end;
 }
 
-static bool unresolved(const condition *c, const entries *all, const char **why, const char **name)
+static bool loop_unresolved(const fm_guard *c, const entries *all, const char **why, const char **name)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (condition_mentions(c, all->at[i].unknown)) {
+        if (fm_guard_mentions(c, all->at[i].unknown)) {
             *why = all->at[i].unknown->why;
             *name = all->at[i].variable->name;
             return true;
@@ -165,12 +233,12 @@ static bool unresolved(const condition *c, const entries *all, const char **why,
     return false;
 }
 
-static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, condition *goes_on,
-                   const fm_form *stated, condition *ends)
+static void loop_finish(fm_front *f, const loop_parts *p, fm_front_node *loop, entries *all,
+                        const fm_guard *goes_on, const fm_form *stated, const fm_guard *ends)
 {
     loop_find_amounts(f, p, all);
     const entry *chosen = stated ? NULL : main_variable(all, goes_on, loop);
-    counter c = {.first = fm_form_number(f, 0), .step = 1};
+    loop_counter c = {.first = fm_form_number(f, 0), .step = 1};
     const char *name = "iteration";
     if (chosen) {
         name = chosen->variable->name;
@@ -178,7 +246,7 @@ static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, c
         fm_form_is_number(chosen->amount, &c.step);
     } else {
         for (size_t i = 0; i < all->count; i++)
-            if (goes_on && condition_mentions(goes_on, all->at[i].unknown)) name = all->at[i].variable->name;
+            if (goes_on && fm_guard_mentions(goes_on, all->at[i].unknown)) name = all->at[i].variable->name;
     }
     c.variable = fm_atom_new(f, FM_ATOM_LOOP, name);
     fm_replacement *known = replacements_of(f, all, chosen, &c);
@@ -188,9 +256,9 @@ static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, c
     if (stated) {
         far.last = fm_form_subtract(f, stated, fm_form_number(f, 1));
     } else {
-        condition *replaced = condition_replace(f, goes_on, known, all->count);
+        const fm_guard *replaced = fm_guard_replace(f, goes_on, known, all->count);
         const char *unknown;
-        if (unresolved(replaced, all, &why, &unknown))
+        if (loop_unresolved(replaced, all, &why, &unknown))
             no_end(f, p, fm_front_text(f, "'%s', %s", unknown, why));
         if (!trips_of(f, replaced, c.variable, c.first, c.step, false, &far, &why)) no_end(f, p, why);
         if (p->body_first) { /* the condition of one iteration is the next one's */
@@ -207,30 +275,30 @@ static void finish(fm_front *f, const loop_parts *p, node *loop, entries *all, c
     loop->first = c.first;
     loop->last = far.last;
     loop->step = c.step;
-    tree_replace(f, &loop->body, known, all->count);
-    leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
+    fm_front_replace(f, &loop->body, known, all->count);
+    loop_leave(f, p, all, chosen, &c, far.last, certain && !far.guard);
     if (!loop->body.first) return;
-    if (p->body_first && goes_on && goes_on->kind == CONDITION_FALSE) { /* do … while (0) is no loop */
+    if (p->body_first && goes_on && goes_on->kind == FM_GUARD_FALSE) { /* do … while (0) is no loop */
         const fm_replacement once = {c.variable, c.first};
-        tree_replace(f, &loop->body, &once, 1);
-        list_join(f->own->list, &loop->body);
+        fm_front_replace(f, &loop->body, &once, 1);
+        fm_front_list_join(f->list, &loop->body);
         return;
     }
-    if (!far.guard || far.guard->kind == CONDITION_TRUE) {
-        node_append(f->own->list, loop);
+    if (!far.guard || far.guard->kind == FM_GUARD_TRUE) {
+        fm_front_append(f->list, loop);
         return;
     }
-    node *guarded = node_new(f, NODE_IF, loop->place);
+    fm_front_node *guarded = fm_front_node_new(f, FM_FRONT_IF, &loop->place);
     guarded->condition = far.guard;
-    node_append(&guarded->body, loop);
-    node_append(f->own->list, guarded);
+    fm_front_append(&guarded->body, loop);
+    fm_front_append(f->list, guarded);
 }
 
-static condition *test(fm_front *f, const loop_parts *p, const char **why)
+static const fm_guard *loop_test(fm_front *f, const loop_parts *p, const char **why)
 {
-    if (clang_Cursor_isNull(p->condition)) return condition_constant(f, true);
+    if (clang_Cursor_isNull(p->condition)) return fm_guard_constant(f, true);
     statement_begin(f, p->condition);
-    condition *c = condition_from(f, p->condition, why);
+    const fm_guard *c = condition_from(f, p->condition, why);
     statement_end(f);
     return c;
 }
@@ -238,8 +306,8 @@ static condition *test(fm_front *f, const loop_parts *p, const char **why)
 /* One iteration, as far as its variables and its breaks are concerned. */
 typedef struct iteration {
     entries changed;
-    node *loop;
-    condition *goes_on, *ends;
+    fm_front_node *loop;
+    const fm_guard *goes_on, *ends;
     const fm_form *stated;
 } iteration;
 
@@ -270,22 +338,22 @@ static void work_off_sides(fm_front *f, const loop_parts *p, const swaps *swappe
 {
     const state *begin = f->own->now;
     state *after[2];
-    node_list *list = f->own->list;
-    node *choice_of = node_new(f, NODE_IF, place_of(f, p->where));
+    fm_front_list *list = f->list;
+    fm_front_node *choice_of = front_node(f, FM_FRONT_IF, p->where);
     choice_of->condition = swaps_condition(f, swapped, changed);
     if (!choice_of->condition)
         refuse(f, p->where, "pointers change places in this loop, which does not count");
     for (unsigned side = 0; side < 2; side++) {
         f->own->now = state_copy(f, begin);
-        f->own->list = side ? &choice_of->otherwise : &choice_of->body;
+        f->list = side ? &choice_of->otherwise : &choice_of->body;
         swaps_set(f, swapped, side);
         work_off_inside(f, p);
         if (opened->ends)
             refuse(f, p->where, "a break in a loop in which pointers change places is not followed");
         after[side] = f->own->now;
     }
-    f->own->list = list;
-    node_append(f->own->list, choice_of);
+    f->list = list;
+    fm_front_append(f->list, choice_of);
     swaps_merge(f, p, swapped, changed, after[0], after[1]);
 }
 
@@ -293,22 +361,21 @@ static iteration work_off_once(fm_front *f, const loop_parts *p, const variable_
                                const swaps *swapped)
 {
     const char *why = NULL;
-    node_list *outside = f->own->list;
-    iteration made = {.loop = node_new(f, NODE_LOOP, place_of(f, p->where)),
-                      .changed = loop_enter(f, p, changed)};
+    fm_front_list *outside = f->list;
+    iteration made = {.loop = front_node(f, FM_FRONT_LOOP, p->where), .changed = loop_enter(f, p, changed)};
     open_loop opened = {.parent = f->own->loop, .frame = f->own->frame};
     check_depth(f, p->where);
-    f->own->list = &made.loop->body;
+    f->list = &made.loop->body;
     f->own->loop = &opened;
-    if (!p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
+    if (!p->body_first && !(made.goes_on = loop_test(f, p, &why))) made.stated = stated_count(f, p, why);
     if (swapped)
         work_off_sides(f, p, swapped, &made.changed, &opened);
     else
         work_off_inside(f, p);
-    if (p->body_first && !(made.goes_on = test(f, p, &why))) made.stated = stated_count(f, p, why);
+    if (p->body_first && !(made.goes_on = loop_test(f, p, &why))) made.stated = stated_count(f, p, why);
     made.ends = opened.ends;
     f->own->loop = opened.parent;
-    f->own->list = outside;
+    f->list = outside;
     return made;
 }
 
@@ -324,11 +391,11 @@ static void work_off_loop(fm_front *f, const loop_parts *p)
         swaps_leave_out(&swapped, &start.changed);
         one = work_off_once(f, p, &start.changed, &swapped);
     }
-    finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
+    loop_finish(f, p, one.loop, &one.changed, one.goes_on, one.stated, one.ends);
     if (!p->body_first) { /* the test that ends it */
-        if (!one.stated) f->own->nowhere++;
-        test(f, p, &why);
-        if (!one.stated) f->own->nowhere--;
+        if (!one.stated) f->nowhere++;
+        loop_test(f, p, &why);
+        if (!one.stated) f->nowhere--;
     }
 }
 
@@ -400,13 +467,13 @@ void work_off_do(fm_front *f, CXCursor statement)
     work_off_loop(f, &p);
 }
 
-static void range_iteration(fm_front *f, const loop_parts *p, node *loop, CXCursor element,
+static void range_iteration(fm_front *f, const loop_parts *p, fm_front_node *loop, CXCursor element,
                             const location *here)
 {
-    node_list *outside = f->own->list;
+    fm_front_list *outside = f->list;
     open_loop opened = {.parent = f->own->loop, .frame = f->own->frame};
     check_depth(f, p->where);
-    f->own->list = &loop->body;
+    f->list = &loop->body;
     f->own->loop = &opened;
     variable *v = variable_of(f, element, element);
     if (classify(v->type) == TYPE_REFERENCE) {
@@ -422,7 +489,7 @@ static void range_iteration(fm_front *f, const loop_parts *p, node *loop, CXCurs
     if ((leaves != LEAVES_NOT && leaves != LEAVES_CONTINUE) || opened.ends)
         refuse(f, p->where, "a loop over a range that is left early is not expressible");
     f->own->loop = opened.parent;
-    f->own->list = outside;
+    f->list = outside;
 }
 
 /* for (T x : range): an array or a container of known elements. */
@@ -444,27 +511,392 @@ void work_off_range_for(fm_front *f, CXCursor statement)
                     .increment = clang_getNullCursor(),
                     .body = all.at[all.count - 1]};
     beginning start = loop_begin(f, &p);
-    node *loop;
+    fm_front_node *loop;
     entries entered;
     fm_atom *position = fm_atom_new(f, FM_ATOM_ENTRY, spelling(f, element));
     location here = step(f, statement, &first, fm_form_atom(f, position));
     do {
-        loop = node_new(f, NODE_LOOP, place_of(f, statement));
+        loop = front_node(f, FM_FRONT_LOOP, statement);
         entered = loop_enter(f, &p, &start.changed);
         range_iteration(f, &p, loop, element, &here);
     } while (loop_begin_again(f, &start));
     loop_find_amounts(f, &p, &entered);
-    counter c = {.variable = fm_atom_new(f, FM_ATOM_LOOP, spelling(f, element)),
-                 .first = fm_form_number(f, 0),
-                 .step = 1};
+    loop_counter c = {.variable = fm_atom_new(f, FM_ATOM_LOOP, spelling(f, element)),
+                      .first = fm_form_number(f, 0),
+                      .step = 1};
     fm_replacement *known = replacements_of(f, &entered, NULL, &c);
     fm_replacement here_too = {position, fm_form_atom(f, c.variable)};
-    tree_replace(f, &loop->body, known, entered.count);
-    tree_replace(f, &loop->body, &here_too, 1);
+    fm_front_replace(f, &loop->body, known, entered.count);
+    fm_front_replace(f, &loop->body, &here_too, 1);
     loop->variable = c.variable;
     loop->first = c.first;
     loop->last = fm_form_subtract(f, count, fm_form_number(f, 1));
     loop->step = 1;
-    leave(f, &p, &entered, NULL, &c, loop->last, true);
-    if (loop->body.first) node_append(f->own->list, loop);
+    loop_leave(f, &p, &entered, NULL, &c, loop->last, true);
+    if (loop->body.first) fm_front_append(f->list, loop);
+}
+
+/*
+ * What one iteration of a loop changes: variables enter it with unknown values, and are compared with what
+ * they have at its end.
+ */
+
+static entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set)
+{
+    entries made = {0, fm_front_allocate(f, set->count, sizeof *made.at)};
+    for (size_t i = 0; i < set->count; i++) {
+        variable *v = set->at[i];
+        value now = variable_value(f, v);
+        if (now.kind == VALUE_LOCATION) continue;
+        if (now.kind != VALUE_INTEGER && now.kind != VALUE_POINTER) {
+            if (now.kind == VALUE_NOTHING)
+                variable_set(f, v,
+                             data(fm_front_text(f, "as '%s' may come from the iteration before", v->name)));
+            continue;
+        }
+        entry *e = &made.at[made.count++];
+        *e = (entry){.variable = v, .before = now, .unknown = fm_atom_new(f, FM_ATOM_ENTRY, v->name)};
+        e->unknown->why =
+            fm_front_text(f, "which does not change by the same amount in every iteration of line %u",
+                          line_of(f, p->where));
+        const fm_form *unknown = fm_form_atom(f, e->unknown);
+        if (now.kind == VALUE_INTEGER) {
+            e->first = now.number;
+            variable_set(f, v, integer(unknown));
+        } else {
+            e->first = fm_form_number(f, 0);
+            location at = step(f, p->where, &now.at, unknown);
+            variable_set(f, v, pointer_to(&at));
+        }
+    }
+    return made;
+}
+
+static beginning loop_begin(fm_front *f, const loop_parts *p)
+{
+    beginning made = {.before = state_copy(f, f->own->now), .list = f->list, .end = f->list->end};
+    changed_by(f, p->condition, &made.changed);
+    changed_by(f, p->increment, &made.changed);
+    changed_by(f, p->body, &made.changed);
+    return made;
+}
+
+static void loop_reset(fm_front *f, const beginning *b)
+{
+    f->own->now = state_copy(f, b->before);
+    f->list = b->list;
+    f->list->end = b->end;
+    *f->list->end = NULL;
+}
+
+static bool loop_begin_again(fm_front *f, beginning *b)
+{
+    size_t known = b->changed.count;
+    for (variable *v = f->own->variables; v; v = v->next) {
+        if (untouched(b->before, f->own->now, v)) continue;
+        value was = value_in(b->before, v);
+        value now = variable_value(f, v);
+        bool listed = false;
+        for (size_t i = 0; i < known; i++) listed |= b->changed.at[i] == v;
+        if (!listed && (was.kind == VALUE_INTEGER || was.kind == VALUE_POINTER) &&
+            !value_equal(f, &was, &now))
+            variable_set_add(f, &b->changed, v);
+    }
+    if (b->changed.count == known) return false;
+    loop_reset(f, b);
+    return true;
+}
+
+/* How many steps a pointer went on; NULL: it points elsewhere. */
+static const fm_form *pointer_steps(fm_front *f, const loop_parts *p, const entry *e, const location *after)
+{
+    const location *before = &e->before.at;
+    if (!after->array || after->array != before->array || after->offset != before->offset) return NULL;
+    location in = step(f, p->where, before, fm_form_atom(f, e->unknown));
+    location one = step(f, p->where, before, fm_form_number(f, 1));
+    const fm_form *steps = NULL;
+    for (unsigned d = 0; d < after->array->rank; d++) {
+        const fm_form *unit = fm_form_subtract(f, one.subscripts[d], before->subscripts[d]);
+        const fm_form *moved = fm_form_subtract(f, after->subscripts[d], in.subscripts[d]);
+        int64_t none;
+        if (fm_form_is_number(unit, &none) && none == 0) {
+            if (!fm_form_is_number(moved, &none) || none != 0) return NULL;
+            continue;
+        }
+        const fm_form *here = fm_form_exact_term(f, moved, unit);
+        if (!here || (steps && !fm_form_equal(steps, here))) return NULL;
+        steps = here;
+    }
+    return steps;
+}
+
+static bool mentions_any(const fm_form *from, const entries *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (fm_form_mentions(from, all->at[i].unknown)) return true;
+    return false;
+}
+
+static void loop_find_amounts(fm_front *f, const loop_parts *p, entries *all)
+{
+    fm_replacement *constant = fm_front_allocate(f, all->count, sizeof *constant);
+    const fm_form **changes = fm_front_allocate(f, all->count, sizeof *changes);
+    for (size_t i = 0; i < all->count; i++) {
+        entry *e = &all->at[i];
+        value after = variable_value(f, e->variable);
+        constant[i].atom = e->unknown;
+        if (e->before.kind == VALUE_INTEGER && after.kind == VALUE_INTEGER)
+            changes[i] = fm_form_subtract(f, after.number, fm_form_atom(f, e->unknown));
+        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER)
+            changes[i] = pointer_steps(f, p, e, &after.at);
+        if (after.kind == VALUE_DATA && after.why) e->unknown->why = after.why;
+        if (e->before.kind == VALUE_POINTER && after.kind == VALUE_POINTER && !changes[i])
+            e->unknown->why = fm_front_text(f, "which points elsewhere in every iteration of line %u",
+                                            line_of(f, p->where));
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < all->count; i++) {
+            if (!changes[i] || all->at[i].amount) continue;
+            const fm_form *amount = fm_form_replace(f, changes[i], constant, all->count);
+            if (mentions_any(amount, all)) continue;
+            all->at[i].amount = amount;
+            int64_t none;
+            if (fm_form_is_number(amount, &none) && none == 0) constant[i].form = all->at[i].first;
+            again = true;
+        }
+    }
+}
+
+/* ---- Up to where a loop goes: see clang_maker.h ---- */
+
+/* Is it positive? A parameter that multiplies is taken to be, and that is said. */
+static bool is_positive(fm_front *f, const fm_form *from, bool *negative)
+{
+    int64_t number;
+    *negative = false;
+    if (fm_form_is_number(from, &number)) {
+        *negative = number < 0;
+        return number != 0;
+    }
+    if (from->count != 1 || from->constant || fm_form_varies(from)) return false;
+    *negative = from->terms[0].factor < 0;
+    for (unsigned k = 0; k < from->terms[0].product->degree; k++)
+        fm_front_assume(f, fm_guard_of(f, FM_GUARD_NOT_NEGATIVE,
+                                       fm_form_subtract(f, fm_form_atom(f, from->terms[0].product->atoms[k]),
+                                                        fm_form_number(f, 1))));
+    return true;
+}
+
+/* factor * variable + rest >= 0, factor not 0. */
+static bool trips_of_inequality(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
+                                int64_t step, const fm_atom *of, const fm_form *whole, trips *result,
+                                const char **why)
+{
+    bool negative;
+    if (!is_positive(f, factor, &negative)) {
+        *why = fm_front_text(f, "whether '%s' is positive is not known", fm_form_written(f, factor));
+        return false;
+    }
+    if (negative != (step > 0)) { /* once it holds it goes on holding */
+        const fm_replacement begin = {of, first};
+        result->guard = fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_replace(f, whole, &begin, 1));
+        result->last = NULL;
+        return true;
+    }
+    result->guard = NULL;
+    if (negative) { /* variable <= floor(rest / -factor) */
+        result->last = fm_form_divide(f, FM_ATOM_FLOOR, rest, fm_form_scale(f, factor, -1));
+    } else { /* variable >= ceil(-rest / factor) = -floor(rest / factor) */
+        const fm_form *quotient = fm_form_divide(f, FM_ATOM_FLOOR, rest, factor);
+        result->last = quotient ? fm_form_scale(f, quotient, -1) : NULL;
+    }
+    if (!result->last) *why = fm_front_text(f, "'%s' is not affine", fm_form_written(f, whole));
+    return result->last != NULL;
+}
+
+/* factor * variable + rest != 0: holds until the two meet. */
+static bool until_equal(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
+                        int64_t step, bool exact, trips *result, const char **why)
+{
+    int64_t number, far;
+    if (!fm_form_is_number(factor, &number) || (number != 1 && number != -1) || (step != 1 && step != -1)) {
+        *why = "!= may never be reached by steps other than 1";
+        return false;
+    }
+    const fm_form *end = fm_form_scale(f, rest, -number); /* where they meet */
+    const fm_form *way = step > 0 ? fm_form_subtract(f, end, first) : fm_form_subtract(f, first, end);
+    if (exact && (!fm_form_is_number(way, &far) || far < 0)) {
+        *why = fm_front_text(f, "whether '%s' is reached is not known", fm_form_written(f, end));
+        return false;
+    }
+    result->guard = NULL;
+    result->last = fm_form_subtract(f, end, fm_form_number(f, step));
+    return true;
+}
+
+static bool trips_of_both(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first,
+                          int64_t step, bool exact, trips *result, const char **why)
+{
+    trips left, right;
+    bool any = goes_on->kind == FM_GUARD_OR;
+    if (!trips_of(f, goes_on->left, of, first, step, exact, &left, why) ||
+        !trips_of(f, goes_on->right, of, first, step, exact, &right, why))
+        return false;
+    if (any && (left.guard || right.guard)) {
+        *why = "its condition joins by || what does not change with what does";
+        return false;
+    }
+    result->guard = left.guard && right.guard ? fm_guard_join(f, FM_GUARD_AND, left.guard, right.guard)
+                    : left.guard              ? left.guard
+                                              : right.guard;
+    if (!left.last || !right.last)
+        result->last = any ? NULL : left.last ? left.last : right.last;
+    else
+        result->last =
+            fm_form_extremum(f, (step > 0) == any ? FM_ATOM_MAX : FM_ATOM_MIN, left.last, right.last);
+    return true;
+}
+
+static bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first,
+                     int64_t step, bool exact, trips *result, const char **why)
+{
+    const fm_form *factor, *rest;
+    int64_t none;
+    *result = (trips){0};
+    if (goes_on->kind == FM_GUARD_AND || goes_on->kind == FM_GUARD_OR)
+        return trips_of_both(f, goes_on, of, first, step, exact, result, why);
+    if (goes_on->kind == FM_GUARD_TRUE) return true;
+    if (goes_on->kind == FM_GUARD_FALSE) {
+        result->last = fm_form_subtract(f, first, fm_form_number(f, step));
+        return true;
+    }
+    if (!fm_form_split(f, goes_on->form, of, &factor, &rest)) {
+        *why = fm_front_text(f, "'%s' is not affine in its variable", fm_guard_text(f, goes_on));
+        return false;
+    }
+    if (fm_form_is_number(factor, &none) && none == 0) { /* does not change */
+        result->guard = fm_guard_of(f, goes_on->kind, goes_on->form);
+        return true;
+    }
+    if (goes_on->kind == FM_GUARD_NOT_NEGATIVE)
+        return trips_of_inequality(f, factor, rest, first, step, of, goes_on->form, result, why);
+    if (goes_on->kind == FM_GUARD_NOT_ZERO)
+        return until_equal(f, factor, rest, first, step, exact, result, why);
+    *why = "it goes on while two numbers are equal";
+    return false;
+}
+
+/*
+ * Two pointers that change places at the end of every iteration: double *t = a; a = b; b = t;. The body is
+ * worked off twice, for iterations with an even and an odd number, with the pointers fixed in each.
+ */
+
+/* The value that the variable has at the beginning of an iteration. */
+static value entered_value(fm_front *f, const loop_parts *p, const entry *e)
+{
+    location at = step(f, p->where, &e->before.at, fm_form_atom(f, e->unknown));
+    return pointer_to(&at);
+}
+
+/* Does `e` have at the end what `other` has at the beginning? */
+static bool takes_over(fm_front *f, const loop_parts *p, const entry *e, const entry *other)
+{
+    const value after = variable_value(f, e->variable), begin = entered_value(f, p, other);
+    return after.kind == VALUE_POINTER && value_equal(f, &after, &begin);
+}
+
+static bool is_pointer(const entry *e)
+{
+    return e->before.kind == VALUE_POINTER && e->before.at.array && e->before.at.array->rank > 0;
+}
+
+/* A number that grows by 1 in every iteration, or falls by 1. */
+static const entry *counter_of(const entries *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        int64_t amount;
+        if (all->at[i].before.kind == VALUE_INTEGER && all->at[i].amount &&
+            fm_form_is_number(all->at[i].amount, &amount) && (amount == 1 || amount == -1))
+            return &all->at[i];
+    }
+    return NULL;
+}
+
+static swaps loop_find_swaps(fm_front *f, const loop_parts *p, entries *all)
+{
+    swaps made = {0};
+    const entry **pairs = fm_front_allocate(f, all->count, sizeof *pairs);
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = i + 1; k < all->count; k++) {
+            const entry *one = &all->at[i], *other = &all->at[k];
+            if (!is_pointer(one) || !is_pointer(other) || !takes_over(f, p, one, other) ||
+                !takes_over(f, p, other, one))
+                continue;
+            pairs[made.count++] = one;
+            pairs[made.count++] = other;
+        }
+    if (!made.count) return made;
+    loop_find_amounts(f, p, all);
+    const entry *counter = counter_of(all);
+    if (!counter) return (swaps){0};
+    made.counter = counter->variable;
+    made.variables = fm_front_allocate(f, made.count, sizeof *made.variables);
+    made.values = fm_front_allocate(f, made.count, sizeof *made.values);
+    for (size_t i = 0; i < made.count; i++) {
+        made.variables[i] = pairs[i]->variable;
+        made.values[i] = pairs[i]->before;
+    }
+    return made;
+}
+
+static void swaps_leave_out(const swaps *of, variable_set_of *set)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        bool swapped = false;
+        for (size_t k = 0; k < of->count; k++) swapped |= of->variables[k] == set->at[i];
+        if (!swapped) set->at[kept++] = set->at[i];
+    }
+    set->count = kept;
+}
+
+/* In iterations with an even number (side 0) or an odd one. */
+static void swaps_set(fm_front *f, const swaps *of, unsigned side)
+{
+    for (size_t i = 0; i < of->count; i++) variable_set(f, of->variables[i], of->values[side ? i ^ 1 : i]);
+}
+
+/* Is the number of the iteration even? */
+static const fm_guard *swaps_condition(fm_front *f, const swaps *of, const entries *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const entry *e = &all->at[i];
+        if (e->variable != of->counter) continue;
+        const fm_form *number = fm_form_subtract(f, fm_form_atom(f, e->unknown), e->first);
+        const fm_form *half = fm_form_divide(f, FM_ATOM_FLOOR, number, fm_form_number(f, 2));
+        return fm_guard_of(f, FM_GUARD_ZERO, fm_form_subtract(f, number, fm_form_scale(f, half, 2)));
+    }
+    return NULL;
+}
+
+/* Behind both: what they agree on. What a later iteration begins with must be the same. */
+static void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all,
+                        const state *even, state *odd)
+{
+    f->own->now = odd;
+    for (variable *v = f->own->variables; v; v = v->next) {
+        const value one = value_in(even, v), other = value_in(odd, v);
+        if (untouched(even, odd, v) || value_equal(f, &one, &other)) continue;
+        for (size_t i = 0; i < all->count; i++)
+            if (all->at[i].variable == v)
+                refuse(f, p->where, "'%s' changes otherwise in every second iteration of this loop", v->name);
+        variable_set(f, v,
+                     data(fm_front_text(f, "which is another one in every second iteration of line %u",
+                                        line_of(f, p->where))));
+    }
+    for (size_t i = 0; i < of->count; i++)
+        variable_set(f, of->variables[i],
+                     data(fm_front_text(f, "which changes places with another pointer in the loop of line %u",
+                                        line_of(f, p->where))));
 }

@@ -7,22 +7,11 @@
  * data. Arrays are touched, loops are opened, and everything is written into a tree (clang_tree.h), which is
  * printed as text in the end.
  *
- * The files, each with clang_ in front of its name:
- *
- *     source.c       files, places, texts, children of cursors, operators
- *     macros.c       macros of the sources, expanded before a second parse
- *     pick.c         which function, which lines
- *     tree.c         loops, guards, statements; tree_print.c prints them
- *     variables.c    variables and what they are worth at the moment
- *     types.c        sizes, extents, members
- *     places_of.c    what an expression designates: a variable, an element
- *     expressions.c  values of expressions, and their operations
- *     conditions.c   comparisons, and, or, not, ?:
- *     statements.c   statements; branches.c those that fork
- *     loops.c        loops; iteration.c one iteration; trips.c how often they run; swaps.c pointers that
- *                    change places
- *     calls.c        functions of the source, of the mathematical library
- *     cxx.c          containers and functions of C++
+ * The files, each with clang_ in front of its name: module.c begins and ends, and chooses the function;
+ * source.c files, places, texts, operators, macros; variables.c types, variables, and what they are worth at
+ * the moment; places_of.c what an expression designates; expressions.c values and conditions; statements.c
+ * statements, and those that fork; loops.c loops; calls.c functions of the source, of the mathematical
+ * library, of C++.
  *
  * Whatever cannot be expressed is refused at once: refuse() does not return but jumps out to the
  * entry (clang_module.c). Memory is an arena's. No jump crosses a function of libclang: visitors only
@@ -31,8 +20,7 @@
 #ifndef FATHOM_CLANG_MAKER_H
 #define FATHOM_CLANG_MAKER_H
 
-#include "clang_tree.h"
-#include "static/front/front_clang.h"
+#include "static/front/front.h"
 #include "static/front/front_middle.h"
 
 #include <clang-c/Index.h>
@@ -55,9 +43,8 @@ typedef struct segment { /* text [begin, end) of the expanded text comes from `f
 } segment;
 
 typedef struct source_file {
+    fm_front_file shown; /* first: places have it */
     struct source_file *next;
-    const char *path;
-    unsigned number; /* in the region; 0: not used yet */
     const char *original, *text;
     size_t original_size, size;
     size_t segment_count;
@@ -73,26 +60,12 @@ typedef struct shape {
     CXType element;
 } shape;
 
-typedef struct array {
-    struct array *next;
-    const char *name;
-    unsigned rank; /* 0: one element */
-    const fm_form *extents[MOST_RANK];
-    uint64_t bytes; /* of an element */
-    bool units;     /* the last dimension is a struct's, in pieces of `bytes` */
-    bool pointer;   /* what a pointer parameter points to: may overlap others unless it is restrict */
-    bool restricted;
-    const struct fm_assumption *identity; /* its values are those of its subscripts; NULL: not known */
-    bool used;
-    place place;
-} array;
-
 typedef struct variable variable;
 
 /* What can be loaded from and stored to: a variable in a register, or a piece of an array. */
 typedef struct location {
     variable *variable; /* NULL: memory */
-    array *array;
+    fm_front_array *array;
     const fm_form *subscripts[MOST_RANK];
     uint64_t offset; /* in the element: of a member */
     shape shape;     /* of what is there */
@@ -118,14 +91,14 @@ typedef struct value {
 struct variable {
     variable *next, *next_alike; /* of all; of those with the same hash of their declaration */
     CXCursor declaration;
-    const struct frame *frame; /* NULL: global */
-    const variable *owner;     /* of a member */
-    array *owner_array;        /* of a member of what a pointer points to */
+    const struct frame *frame;   /* NULL: global */
+    const variable *owner;       /* of a member */
+    fm_front_array *owner_array; /* of a member of what a pointer points to */
     const char *name;
     CXType type;
     unsigned number; /* in the state */
     value initial;
-    array *memory; /* where it is when scalars are in memory */
+    fm_front_array *memory; /* where it is when scalars are in memory */
 };
 
 /* A function at work. */
@@ -149,15 +122,15 @@ typedef enum leaving { LEAVES_NOT, LEAVES_CONTINUE, LEAVES_BREAK, LEAVES_RETURN 
 typedef struct choice { /* what a condition that forks a statement is taken to be */
     struct choice *next;
     CXCursor cursor;
-    const condition *condition;
+    const fm_guard *condition;
     bool holds;
 } choice;
 
 typedef struct open_loop {
     struct open_loop *parent;
     const struct frame *frame;
-    condition *ends; /* a guarded break; NULL: none */
-    unsigned guards; /* that are open since the iteration began */
+    const fm_guard *ends; /* a guarded break; NULL: none */
+    unsigned guards;      /* that are open since the iteration began */
 } open_loop;
 
 /* What this front end has by itself: front->own. */
@@ -170,8 +143,6 @@ struct fm_own {
     CXTranslationUnit unit;
     bool plus_plus;
     source_file *files;
-    unsigned file_count;
-    array *arrays, **arrays_end;
     variable *variables, *alike[VARIABLE_HASHES];
     unsigned variable_count;
     state *now;
@@ -181,32 +152,21 @@ struct fm_own {
     jmp_buf *fork_out;   /* to the statement that can be worked off once for each case; NULL: none can */
     unsigned fork_atoms; /* how many atoms there were when it began */
     CXCursor fork;       /* the condition that is wanted to be decided, */
-    condition *fork_condition;
-    node_list *list; /* where statements go */
-    node *statement; /* that is being worked off; NULL: none */
-    unsigned node_count, call_count;
+    const fm_guard *fork_condition;
+    unsigned call_count;
     unsigned expression_depth; /* that is being evaluated */
     unsigned quiet;            /* > 0: integers only compute subscripts and bounds */
-    unsigned nowhere;          /* > 0: nothing is written, only variables change */
-    text_list *notes;
-    condition_list *conditions; /* that parameters fulfil */
     CXCursor region_function;
     unsigned first_line, last_line; /* of the region */
     size_t scop_begin, scop_end;    /* offsets in the expanded text; both 0: the whole body */
     source_file *region_file;
-    FILE *scratch; /* a text that is being made, */
-    char *scratch_text;
-    size_t scratch_size;
 };
 
 /* ---- module.c ---- */
 _Noreturn void refuse(fm_front *f, CXCursor where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-_Noreturn void refuse_at(fm_front *f, const place *where, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 _Noreturn void give_up(fm_front *f, fm_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void note(fm_front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- source.c ---- */
 typedef struct cursors {
@@ -217,14 +177,12 @@ cursors children(fm_front *f, CXCursor cursor);
 CXCursor only_child(fm_front *f, CXCursor cursor); /* null cursor where there are none or several */
 CXCursor bare(fm_front *f, CXCursor cursor); /* without parentheses and what the compiler adds by itself */
 bool extent(fm_front *f, CXCursor cursor, source_file **file, size_t *begin, size_t *end);
-place place_of(fm_front *f, CXCursor cursor);
-place place_of_name(fm_front *f, CXCursor declaration);
+fm_front_place place_of(fm_front *f, CXCursor cursor);
+fm_front_place place_of_name(fm_front *f, CXCursor declaration);
 unsigned line_of(fm_front *f, CXCursor cursor);
 const char *source_text(fm_front *f, CXCursor cursor); /* blanks made one; at most some 200 bytes */
 const char *spelling(fm_front *f, CXCursor cursor);
 const char *type_name(fm_front *f, CXType type);
-source_file *file_of(fm_front *f, CXFile file);
-unsigned file_number(fm_front *f, source_file *file);
 void original_place(const source_file *file, size_t offset, unsigned *line, unsigned *column);
 bool own_source(CXCursor cursor); /* not of the system's headers */
 /* The operator between two operands, in front of one, behind one; "" where the text does not show it. */
@@ -235,14 +193,12 @@ size_t skip_blank(const char *text, size_t at, size_t end); /* and comments */
 bool constant_of(CXCursor cursor, int64_t *number);
 bool same(CXCursor left, CXCursor right);
 
-/* ---- macros.c: files get their expanded texts; returns how many changed. ---- */
+/* Files get their expanded texts; returns how many changed. */
 size_t expand_macros(fm_front *f, CXTranslationUnit unit);
 
-/* ---- pick.c: region_function, lines, offsets ---- */
-void pick_region(fm_front *f);
 CXCursor body_of(fm_front *f, CXCursor function); /* null cursor: none here */
 
-/* ---- types.c ---- */
+/* ---- variables.c: types ---- */
 typedef enum type_class {
     TYPE_INTEGER,
     TYPE_FLOAT,
@@ -265,14 +221,14 @@ shape shape_behind(fm_front *f, CXCursor where, CXType pointer, CXCursor declara
 const fm_form *elements_of(fm_front *f, const shape *of); /* product of the extents; NULL: not known */
 /* "vector", "array", … of the namespace std; NULL: none of them. */
 const char *standard_template(fm_front *f, CXType type);
-array *array_new(fm_front *f, CXCursor where, const char *name, const shape *of, bool pointer);
+fm_front_array *array_new(fm_front *f, CXCursor where, const char *name, const shape *of, bool pointer);
 /* Where the first element is. */
 cursors fields_of(fm_front *f, CXType record);
-location array_begin(fm_front *f, array *a, const shape *of);
+location array_begin(fm_front *f, fm_front_array *a, const shape *of);
 
-/* ---- variables.c ---- */
+/* ---- variables.c: variables ---- */
 variable *variable_of(fm_front *f, CXCursor where, CXCursor declaration);
-variable *member_variable(fm_front *f, CXCursor where, const variable *owner, array *owner_array,
+variable *member_variable(fm_front *f, CXCursor where, const variable *owner, fm_front_array *owner_array,
                           CXCursor field);
 value value_in(const state *of, const variable *v);
 bool untouched(const state *left, const state *right, const variable *v); /* has surely the same value */
@@ -280,7 +236,6 @@ value variable_value(fm_front *f, const variable *v);
 void variable_set(fm_front *f, variable *v, value to);
 value integer(const fm_form *number);
 value data(const char *why);
-value parameter_value(fm_front *f, const char *name);
 const fm_form *parameter(fm_front *f, const char *name);
 state *state_copy(fm_front *f, const state *from);
 bool value_equal(fm_front *f, const value *left, const value *right);
@@ -293,7 +248,6 @@ void variable_set_add(fm_front *f, variable_set_of *set, variable *v);
 void changed_by(fm_front *f, CXCursor statement, variable_set_of *set);
 bool mentions(fm_front *f, CXCursor statement, const variable *v);
 value outside_value(fm_front *f, CXCursor where, variable *v);
-const char *free_name(fm_front *f, const char *wanted);
 
 /* ---- places_of.c ---- */
 location locate(fm_front *f, CXCursor expression);
@@ -304,71 +258,44 @@ location member(fm_front *f, CXCursor where, const location *of, CXCursor field)
 location behind(fm_front *f, CXCursor where, const value *pointer); /* what it points to */
 location register_of(variable *v);
 /* Subscripts that reach over the end of their rows: whole rows go into the subscript before. */
-void carry(fm_front *f, const array *of, const fm_form **subscripts);
+void carry(fm_front *f, const fm_front_array *of, const fm_form **subscripts);
 
 /* ---- expressions.c ---- */
 value evaluate(fm_front *f, CXCursor expression);
-bool is_comparison(const char *sign);
 const fm_form *number_of(fm_front *f, CXCursor expression, const char *what); /* refuses data */
 value pointer_to(const location *at);
 void count_operation(fm_front *f, CXType type, char operation); /* + * / s(pecial) */
-const fm_form *form_of_value(fm_front *f, CXCursor where, const value *v, const char *what);
-
-/* ---- conditions.c: NULL: it depends on data (its loads have happened) ---- */
-condition *condition_from(fm_front *f, CXCursor expression, const char **why);
-value conditional(fm_front *f, CXCursor expression);
+/* NULL: it depends on data (its loads have happened). */
+const fm_guard *condition_from(fm_front *f, CXCursor expression, const char **why);
 
 /* ---- statements.c ---- */
-leaving work_off(fm_front *f, CXCursor statement); /* alone */
-leaving work_off_list(fm_front *f, const cursors *list, size_t from, bool tail);
+leaving work_off(fm_front *f, CXCursor statement);                 /* alone */
 leaving work_off_body(fm_front *f, CXCursor statement, bool tail); /* a compound statement, or another */
 void declare(fm_front *f, CXCursor declaration);
 /* A reference refers to what `first` designates. */
 void declare_reference(fm_front *f, variable *v, CXCursor first);
+fm_front_node *front_node(fm_front *f, fm_front_node_kind kind, CXCursor where);
 void statement_begin(fm_front *f, CXCursor where);
 void statement_end(fm_front *f);
-void statement_cut(fm_front *f, CXCursor where); /* something comes in between */
 void access_add(fm_front *f, CXCursor where, const location *at, bool store);
-operations *operations_of(fm_front *f);
+fm_region_operations *operations_of(fm_front *f);
 
-/* ---- branches.c ---- */
-/* list, *next: what stands behind it; *next goes on where that was worked off with it. */
-leaving work_off_if(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
-_Noreturn void fork_at(fm_front *f, CXCursor where, CXCursor cursor, condition *c);
-leaving work_off_forked(fm_front *f, CXCursor statement, const cursors *list, size_t *next, bool tail);
+_Noreturn void fork_at(fm_front *f, CXCursor where, CXCursor cursor, const fm_guard *c);
 /* VALUE_UNSET: they cannot be one. */
-value merge_values(fm_front *f, CXCursor where, const condition *c, const value *yes, const value *no);
-void merge_states(fm_front *f, CXCursor where, const condition *c, const state *yes, const state *no);
+value merge_values(fm_front *f, CXCursor where, const fm_guard *c, const value *yes, const value *no);
 
-/* ---- loops.c, trips.c ---- */
+/* ---- loops.c ---- */
 void work_off_for(fm_front *f, CXCursor statement);
 void work_off_while(fm_front *f, CXCursor statement);
 void work_off_do(fm_front *f, CXCursor statement);
 void work_off_range_for(fm_front *f, CXCursor statement);
-/*
- * Up to where (down to where, where step is negative) `variable` goes, that begins with first and changes by
- * step as long as goes_on holds: last, NULL where nothing ends it. guard: a condition that holds from the
- * first iteration on or never. exact: an inequality (!=) that might have been passed before the loop begins
- * is not taken as an end. False: not understood, *why says what.
- */
-typedef struct trips {
-    const fm_form *last;
-    condition *guard;
-} trips;
-bool trips_of(fm_front *f, const condition *goes_on, const fm_atom *variable, const fm_form *first,
-              int64_t step, bool exact, trips *result, const char **why);
-void assume_condition(fm_front *f, condition *c);
 
-/* ---- calls.c, cxx.c ---- */
+/* ---- calls.c ---- */
 value call(fm_front *f, CXCursor expression, location *reference); /* reference: where it returns one */
-bool standard_call(fm_front *f, CXCursor expression, CXCursor function, value *result, location *reference);
-bool mathematical(fm_front *f, CXCursor expression, const char *name, value *result);
 void construct(fm_front *f, CXCursor where, const location *object, CXCursor expression);
-const fm_form *try_number(fm_front *f, CXCursor expression); /* NULL: it is none that is known */
 value allocation(fm_front *f, CXCursor where, CXCursor expression, CXType pointer, const char *name);
 bool is_allocation(fm_front *f, CXCursor expression);
 void declare_container(fm_front *f, CXCursor declaration, variable *v, const char *kind, CXCursor first);
 void range_of(fm_front *f, CXCursor range, location *first, const fm_form **count);
-location container_contents(fm_front *f, CXCursor where, const location *object);
 
 #endif

@@ -18,7 +18,7 @@ value pointer_to(const location *at)
 }
 
 /* An array is a pointer to its first element. */
-static value decayed(const location *at)
+static value decayed_array(const location *at)
 {
     value made = {.kind = VALUE_POINTER, .at = *at};
     for (unsigned i = 1; i < at->shape.rank; i++) made.at.shape.extents[i - 1] = at->shape.extents[i];
@@ -46,7 +46,7 @@ static const fm_form *distance_of(fm_front *f, CXCursor where, const location *a
     return elements ? fm_form_scale(f, elements, (int64_t)(bytes / unit)) : NULL;
 }
 
-void carry(fm_front *f, const array *of, const fm_form **subscripts)
+void carry(fm_front *f, const fm_front_array *of, const fm_form **subscripts)
 {
     for (unsigned d = of->rank; d-- > 1 && !of->units;) {
         const fm_form *extent = of->extents[d], *rows = fm_form_number(f, 0), *from = subscripts[d];
@@ -258,7 +258,7 @@ location locate(fm_front *f, CXCursor expression)
 
 /* ---- loads and stores ---- */
 
-static array *memory_of(fm_front *f, variable *v)
+static fm_front_array *memory_of(fm_front *f, variable *v)
 {
     if (!v->memory) {
         shape of = {.element = v->type};
@@ -272,7 +272,7 @@ static array *memory_of(fm_front *f, variable *v)
 static void touch_scalar(fm_front *f, CXCursor where, variable *v, bool is_store)
 {
     type_class class = classify(v->type);
-    if (v->owner_array && class == TYPE_INTEGER && !f->own->nowhere) { /* of what a pointer points to */
+    if (v->owner_array && class == TYPE_INTEGER && !f->nowhere) { /* of what a pointer points to */
         long long bits = clang_Cursor_getOffsetOfField(v->declaration);
         shape of = {.element = v->type};
         location at = array_begin(f, v->owner_array, &of);
@@ -285,8 +285,7 @@ static void touch_scalar(fm_front *f, CXCursor where, variable *v, bool is_store
         access_add(f, where, &at, is_store);
         return;
     }
-    if (!f->own->request->scalars || f->own->nowhere || (class != TYPE_FLOAT && class != TYPE_INTEGER))
-        return;
+    if (!f->own->request->scalars || f->nowhere || (class != TYPE_FLOAT && class != TYPE_INTEGER)) return;
     shape of = {.element = v->type};
     location at = array_begin(f, memory_of(f, v), &of);
     access_add(f, where, &at, is_store);
@@ -296,14 +295,14 @@ value load(fm_front *f, CXCursor where, const location *at)
 {
     if (at->variable) {
         value now = variable_value(f, at->variable);
-        if (now.kind == VALUE_LOCATION && now.at.shape.rank > 0) return decayed(&now.at);
+        if (now.kind == VALUE_LOCATION && now.at.shape.rank > 0) return decayed_array(&now.at);
         if (now.kind == VALUE_LOCATION && !now.at.variable) return load(f, where, &now.at);
         if (now.kind == VALUE_NOTHING)
             return data(fm_front_text(f, "as '%s' has no value yet", at->variable->name));
         if (now.kind == VALUE_DATA) touch_scalar(f, where, at->variable, false);
         return now;
     }
-    if (at->shape.rank > 0) return decayed(at);
+    if (at->shape.rank > 0) return decayed_array(at);
     switch (classify(at->shape.element)) {
     case TYPE_POINTER:
         refuse(
@@ -321,10 +320,10 @@ value load(fm_front *f, CXCursor where, const location *at)
     access_add(f, where, at, false);
     if (at->array->identity && at->array->rank == 1) {
         if (at->array->identity->permutation)
-            note(f, "%s, in an order that is not known: counted as if it ascended",
-                 at->array->identity->text);
+            fm_front_note(f, "%s, in an order that is not known: counted as if it ascended",
+                          at->array->identity->text);
         else
-            note(f, "%s is identity: %s[i] is i", at->array->name, at->array->name);
+            fm_front_note(f, "%s is identity: %s[i] is i", at->array->name, at->array->name);
         return integer(at->subscripts[0]);
     }
     return data(fm_front_text(f, "which is loaded from '%s' while the program runs", source_text(f, where)));
@@ -359,6 +358,6 @@ void store(fm_front *f, CXCursor where, const location *at, value to)
     variable_set(f, v, to);
     if (to.kind == VALUE_DATA) {
         touch_scalar(f, where, v, true);
-        if (f->own->statement) f->own->statement->kept = true;
+        if (f->statement) f->statement->kept = true;
     }
 }

@@ -5,6 +5,7 @@
  */
 #include "clang_maker.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* ---- cursors ---- */
@@ -108,18 +109,18 @@ static void index_lines(fm_front *f, source_file *file)
     file->line_count = count;
 }
 
-source_file *file_of(fm_front *f, CXFile file)
+static source_file *file_of(fm_front *f, CXFile file)
 {
     if (!file) return NULL;
     CXString name = clang_getFileName(file);
     const char *path = clang_getCString(name);
     source_file *found = f->own->files;
-    while (found && strcmp(found->path, path) != 0) found = found->next;
+    while (found && strcmp(found->shown.path, path) != 0) found = found->next;
     if (!found) {
         size_t size = 0;
         const char *text = clang_getFileContents(f->own->unit, file, &size);
         found = fm_front_allocate(f, 1, sizeof *found);
-        found->path = fm_front_text(f, "%s", path);
+        found->shown.path = fm_front_text(f, "%s", path);
         if (text) {
             found->original = found->text = fm_front_piece(f, text, size);
             found->original_size = found->size = size;
@@ -130,12 +131,6 @@ source_file *file_of(fm_front *f, CXFile file)
     }
     clang_disposeString(name);
     return found;
-}
-
-unsigned file_number(fm_front *f, source_file *file)
-{
-    if (!file->number) file->number = ++f->own->file_count;
-    return file->number;
 }
 
 static const segment *segment_at(const source_file *file, size_t offset)
@@ -178,24 +173,28 @@ bool extent(fm_front *f, CXCursor cursor, source_file **file, size_t *begin, siz
     return (*file)->text && to <= (*file)->size;
 }
 
-place place_of(fm_front *f, CXCursor cursor)
+static fm_front_place place_at(source_file *file, size_t offset)
 {
-    place made = {0};
-    size_t begin, end;
-    if (clang_Cursor_isNull(cursor) || !extent(f, cursor, &made.file, &begin, &end)) return made;
-    original_place(made.file, begin, &made.line, &made.column);
+    fm_front_place made = {.file = &file->shown};
+    original_place(file, offset, &made.line, &made.column);
     return made;
 }
 
-place place_of_name(fm_front *f, CXCursor declaration)
+fm_front_place place_of(fm_front *f, CXCursor cursor)
 {
-    place made = {0};
+    source_file *file;
+    size_t begin, end;
+    if (clang_Cursor_isNull(cursor) || !extent(f, cursor, &file, &begin, &end)) return (fm_front_place){0};
+    return place_at(file, begin);
+}
+
+fm_front_place place_of_name(fm_front *f, CXCursor declaration)
+{
     CXFile file;
     unsigned offset;
     clang_getFileLocation(clang_getCursorLocation(declaration), &file, NULL, NULL, &offset);
-    made.file = file_of(f, file);
-    if (made.file) original_place(made.file, offset, &made.line, &made.column);
-    return made;
+    source_file *known = file_of(f, file);
+    return known ? place_at(known, offset) : (fm_front_place){0};
 }
 
 unsigned line_of(fm_front *f, CXCursor cursor)
@@ -278,4 +277,386 @@ const char *operator_behind(fm_front *f, CXCursor whole, CXCursor operand)
     size_t begin, end, ignored;
     if (!extent(f, whole, &file, &ignored, &end) || !extent(f, operand, &other, &ignored, &begin)) return "";
     return file == other && begin < end ? operator_in(f, file, begin, end) : "";
+}
+
+/*
+ * Expands the macros of the user's files in their texts, so that the second parse shows every operator
+ * where it is. libclang gives all parts of an expanded macro one and the same place.
+ *
+ * What is not expanded here the compiler expands as ever: macros with # or ##, with any number of
+ * arguments, macros of one word, all that is in directives. assert(x) becomes __builtin_assume(x).
+ */
+
+typedef struct macro {
+    struct macro *next; /* defined before */
+    const char *name;
+    bool call; /* has parameters */
+    size_t parameter_count;
+    const char **parameters;
+    const char *body;
+    bool usable, busy;
+} macro;
+
+typedef struct use {
+    source_file *file;
+    size_t begin, end;
+    const macro *of;
+} use;
+
+typedef struct expander {
+    fm_front *f;
+    CXTranslationUnit unit;
+    macro *macros;
+    use *uses;
+    size_t use_count, use_room;
+    unsigned depth;
+    size_t made;
+} expander;
+
+typedef struct text_buffer {
+    fm_front *f;
+    char *bytes;
+    size_t size, room;
+} text_buffer;
+
+enum { MOST_DEPTH = 40, MOST_TEXT = 1 << 24 };
+
+static void buffer_put(text_buffer *b, const char *bytes, size_t size)
+{
+    if (b->size + size + 1 > b->room) {
+        size_t room = 2 * (b->size + size) + 64;
+        if (room > MOST_TEXT) give_up(b->f, FM_E_LIMIT, "its macros become too long a text");
+        char *bigger = fm_front_allocate(b->f, room, 1);
+        if (b->size) memcpy(bigger, b->bytes, b->size);
+        b->bytes = bigger;
+        b->room = room;
+    }
+    if (size) memcpy(b->bytes + b->size, bytes, size);
+    b->size += size;
+    b->bytes[b->size] = '\0';
+}
+
+static bool is_word_start(char c)
+{
+    return isalpha((unsigned char)c) || c == '_';
+}
+
+/* The end of the token that begins at `at`: a word, a number, a text in quotes, or one character. */
+static size_t token_end(const char *text, size_t at, size_t end)
+{
+    char first = text[at];
+    if (is_word_start(first)) {
+        while (at < end && (isalnum((unsigned char)text[at]) || text[at] == '_')) at++;
+        return at;
+    }
+    if (isdigit((unsigned char)first)) {
+        while (at < end && (isalnum((unsigned char)text[at]) || text[at] == '_' || text[at] == '.' ||
+                            ((text[at] == '+' || text[at] == '-') && strchr("eEpP", text[at - 1]))))
+            at++;
+        return at;
+    }
+    if (first == '"' || first == '\'') {
+        for (at++; at < end && text[at] != first && text[at] != '\n'; at++)
+            if (text[at] == '\\') at++;
+        return at < end ? at + 1 : end;
+    }
+    return at + 1;
+}
+
+/* ---- definitions ---- */
+
+static const char *without_ends(fm_front *f, const char *text, size_t size)
+{
+    char *made = fm_front_allocate(f, size + 1, 1);
+    size_t used = 0, at = 0;
+    while (at < size) {
+        size_t next = skip_blank(text, at, size);
+        if (next > at) made[used++] = ' ';
+        if (next >= size) break;
+        size_t end = token_end(text, next, size);
+        memcpy(made + used, text + next, end - next);
+        used += end - next;
+        at = end;
+    }
+    while (used > 0 && made[used - 1] == ' ') used--;
+    made[used] = '\0';
+    return made;
+}
+
+static void read_parameters(fm_front *f, macro *m, const char **at)
+{
+    const char *text = *at + 1;
+    size_t room = 1;
+    for (const char *c = text; *c && *c != ')'; c++) room += *c == ',';
+    m->parameters = fm_front_allocate(f, room, sizeof *m->parameters);
+    while (*text && *text != ')') {
+        text += strspn(text, " ,");
+        size_t length = strcspn(text, " ,)");
+        if (length == 0) break;
+        if (text[0] == '.' || (length > 3 && strcmp(text + length - 3, "...") == 0)) m->usable = false;
+        m->parameters[m->parameter_count++] = fm_front_piece(f, text, length);
+        text += length;
+    }
+    text += strspn(text, " ");
+    *at = *text == ')' ? text + 1 : text;
+}
+
+static bool one_word(const char *body)
+{
+    return body[0] == '\0' || token_end(body, 0, strlen(body)) == strlen(body);
+}
+
+/* text: NAME BODY, or NAME(PARAMETERS) BODY */
+static macro *define_text(fm_front *f, const char *text, bool call)
+{
+    size_t name = token_end(text, 0, strlen(text));
+    macro *m = fm_front_allocate(f, 1, sizeof *m);
+    m->name = fm_front_piece(f, text, name);
+    m->usable = true;
+    const char *rest = text + name;
+    m->call = call;
+    if (m->call) {
+        if (*rest != '(') return NULL;
+        read_parameters(f, m, &rest);
+    }
+    m->body = rest + strspn(rest, " ");
+    if (strchr(m->body, '#') || (!m->call && one_word(m->body))) m->usable = false;
+    if (strcmp(m->name, "assert") == 0 && m->call && m->parameter_count == 1) {
+        m->body = fm_front_text(f, "__builtin_assume(%s)", m->parameters[0]);
+        m->usable = true;
+    }
+    return m;
+}
+
+static macro *define_macro(expander *e, CXCursor definition)
+{
+    fm_front *f = e->f;
+    source_file *file;
+    size_t begin, end;
+    if (clang_Cursor_isMacroBuiltin(definition) || !extent(f, definition, &file, &begin, &end)) return NULL;
+    return define_text(f, without_ends(f, file->text + begin, end - begin),
+                       clang_Cursor_isMacroFunctionLike(definition) != 0);
+}
+
+/* -DNAME=BODY, -D NAME=BODY, -D'NAME(X)=BODY' */
+static void define_by_flags(expander *e)
+{
+    const char *const *flags = e->f->own->request->flags;
+    for (size_t i = 0; flags && flags[i]; i++) {
+        if (strncmp(flags[i], "-D", 2) != 0) continue;
+        const char *text = flags[i][2] ? flags[i] + 2 : flags[i + 1] ? flags[++i] : "";
+        const char *equals = strchr(text, '=');
+        if (!equals || !is_word_start(text[0])) continue;
+        char *spaced = fm_front_allocate(e->f, strlen(text) + 1, 1);
+        memcpy(spaced, text, strlen(text) + 1);
+        spaced[equals - text] = ' ';
+        macro *m = define_text(e->f, without_ends(e->f, spaced, strlen(spaced)), equals[-1] == ')');
+        if (!m) continue;
+        m->next = e->macros;
+        e->macros = m;
+    }
+}
+
+/* ---- expansion ---- */
+
+static void expand_text(expander *e, const char *text, size_t size, text_buffer *out);
+
+static macro *find_macro(const expander *e, const char *name, size_t length)
+{
+    for (macro *m = e->macros; m; m = m->next)
+        if (strncmp(m->name, name, length) == 0 && m->name[length] == '\0') return m;
+    return NULL;
+}
+
+enum { MOST_ARGUMENTS = 32 };
+typedef struct argument_list {
+    size_t count;
+    const char *text[MOST_ARGUMENTS];
+    size_t size[MOST_ARGUMENTS];
+} argument_list;
+
+/* at: behind the macro's name. Returns where the call ends, or 0 where there is none. */
+static size_t read_arguments(const char *text, size_t at, size_t end, argument_list *list)
+{
+    unsigned depth = 0;
+    at = skip_blank(text, at, end);
+    if (at >= end || text[at] != '(') return 0;
+    size_t begin = ++at;
+    list->count = 0;
+    for (; at < end; at = skip_blank(text, at, end)) {
+        char c = text[at];
+        if (depth == 0 && (c == ',' || c == ')')) {
+            if (list->count == MOST_ARGUMENTS) return 0;
+            list->text[list->count] = text + begin;
+            list->size[list->count++] = at - begin;
+            begin = at + 1;
+            if (c == ')') return at + 1;
+        }
+        depth += c == '(';
+        depth -= c == ')';
+        at = token_end(text, at, end);
+    }
+    return 0;
+}
+
+static void put_body(expander *e, const macro *m, const text_buffer *arguments, text_buffer *out)
+{
+    size_t size = strlen(m->body), at = 0;
+    text_buffer replaced = {.f = e->f};
+    while (at < size) {
+        size_t end = token_end(m->body, at, size), which = 0;
+        while (which < m->parameter_count && !(strlen(m->parameters[which]) == end - at &&
+                                               strncmp(m->parameters[which], m->body + at, end - at) == 0))
+            which++;
+        if (which < m->parameter_count)
+            buffer_put(&replaced, arguments[which].size ? arguments[which].bytes : "", arguments[which].size);
+        else
+            buffer_put(&replaced, m->body + at, end - at);
+        at = end;
+    }
+    expand_text(e, replaced.size ? replaced.bytes : "", replaced.size, out);
+}
+
+/* The macro's name is at [at, behind). Returns where its use ends; 0: not expanded. */
+static size_t expand_one(expander *e, macro *m, const char *text, size_t behind, size_t end, text_buffer *out)
+{
+    argument_list list = {0};
+    text_buffer arguments[MOST_ARGUMENTS] = {0};
+    if (!m->usable || m->busy || e->depth >= MOST_DEPTH) return 0;
+    size_t next = behind;
+    if (m->call) {
+        next = read_arguments(text, behind, end, &list);
+        if (next == 0) return 0;
+        if (m->parameter_count == 0 && list.count == 1) list.count = 0;
+        if (list.count != m->parameter_count) return 0;
+    }
+    e->depth++;
+    for (size_t i = 0; i < list.count; i++) {
+        arguments[i].f = e->f;
+        const char *trimmed = without_ends(e->f, list.text[i], list.size[i]);
+        trimmed += strspn(trimmed, " ");
+        expand_text(e, trimmed, strlen(trimmed), &arguments[i]);
+    }
+    m->busy = true;
+    put_body(e, m, arguments, out);
+    m->busy = false;
+    e->depth--;
+    return next;
+}
+
+static void expand_text(expander *e, const char *text, size_t size, text_buffer *out)
+{
+    size_t at = 0;
+    while (at < size) {
+        size_t next = skip_blank(text, at, size);
+        if (next > at) buffer_put(out, " ", 1);
+        if (next >= size) return;
+        size_t end = token_end(text, next, size), behind = 0;
+        macro *m = is_word_start(text[next]) ? find_macro(e, text + next, end - next) : NULL;
+        if (m) behind = expand_one(e, m, text, end, size, out);
+        if (behind == 0) buffer_put(out, text + next, end - next);
+        at = behind ? behind : end;
+    }
+}
+
+/* ---- files ---- */
+
+static bool in_directive(const source_file *file, size_t at)
+{
+    size_t line = at;
+    while (line > 0 && !(file->text[line - 1] == '\n' && !(line > 1 && file->text[line - 2] == '\\'))) line--;
+    while (line < at && (file->text[line] == ' ' || file->text[line] == '\t')) line++;
+    return line < file->size && file->text[line] == '#';
+}
+
+typedef struct visitor {
+    CXCursor *at;
+    size_t count, room;
+} visitor;
+
+static enum CXChildVisitResult visit_macros(CXCursor cursor, CXCursor parent, CXClientData data)
+{
+    visitor *v = data;
+    enum CXCursorKind kind = clang_getCursorKind(cursor);
+    (void)parent;
+    if (kind != CXCursor_MacroDefinition && kind != CXCursor_MacroExpansion) return CXChildVisit_Continue;
+    if (kind == CXCursor_MacroExpansion && !own_source(cursor)) return CXChildVisit_Continue;
+    if (v->at) v->at[v->count] = cursor;
+    v->count++;
+    return CXChildVisit_Continue;
+}
+
+static void expand_file(expander *e, source_file *file)
+{
+    text_buffer out = {.f = e->f};
+    size_t at = 0;
+    file->segments = fm_front_allocate(e->f, 2 * e->use_count + 1, sizeof *file->segments);
+    for (size_t i = 0; i < e->use_count; i++) {
+        const use *u = &e->uses[i];
+        if (u->file != file || u->begin < at || in_directive(file, u->begin)) continue;
+        text_buffer made = {.f = e->f};
+        size_t name = token_end(file->text, u->begin, file->size);
+        macro *m = (macro *)(uintptr_t)u->of;
+        size_t behind = expand_one(e, m, file->text, name, file->size, &made);
+        if (behind == 0) continue;
+        segment *before = &file->segments[file->segment_count++];
+        *before = (segment){out.size, out.size + (u->begin - at), at, false};
+        buffer_put(&out, file->text + at, u->begin - at);
+        segment *here = &file->segments[file->segment_count++];
+        here->begin = out.size;
+        buffer_put(&out, " ", 1);
+        buffer_put(&out, made.size ? made.bytes : "", made.size);
+        buffer_put(&out, " ", 1);
+        for (size_t k = u->begin; k < behind; k++) /* lines keep their numbers */
+            if (file->text[k] == '\n') buffer_put(&out, "\n", 1);
+        here->end = out.size;
+        here->from = u->begin;
+        here->macro = true;
+        at = behind;
+    }
+    if (file->segment_count == 0) {
+        file->segments = NULL;
+        return;
+    }
+    file->segments[file->segment_count++] = (segment){out.size, out.size + (file->size - at) + 1, at, false};
+    buffer_put(&out, file->text + at, file->size - at);
+    file->text = out.bytes;
+    file->size = out.size;
+    e->made++;
+}
+
+size_t expand_macros(fm_front *f, CXTranslationUnit unit)
+{
+    expander e = {.f = f, .unit = unit};
+    visitor v = {0};
+    CXCursor root = clang_getTranslationUnitCursor(unit);
+    clang_visitChildren(root, visit_macros, &v);
+    v.at = fm_front_allocate(f, v.count, sizeof *v.at);
+    v.count = 0;
+    clang_visitChildren(root, visit_macros, &v);
+    e.uses = fm_front_allocate(f, v.count, sizeof *e.uses);
+    /* Only macros that the user's files use, by themselves or through others: what a header of the
+     * system defines beyond that is none of ours. */
+    define_by_flags(&e);
+    for (size_t i = 0; i < v.count; i++) {
+        if (clang_getCursorKind(v.at[i]) != CXCursor_MacroDefinition || !own_source(v.at[i])) continue;
+        macro *m = define_macro(&e, v.at[i]);
+        if (!m) continue;
+        m->next = e.macros;
+        e.macros = m;
+    }
+    for (size_t i = 0; i < v.count; i++) {
+        if (clang_getCursorKind(v.at[i]) != CXCursor_MacroExpansion) continue;
+        use *u = &e.uses[e.use_count];
+        CXCursor definition = clang_getCursorReferenced(v.at[i]);
+        if (clang_Cursor_isNull(definition) || !extent(f, v.at[i], &u->file, &u->begin, &u->end)) continue;
+        u->of = find_macro(&e, spelling(f, v.at[i]), strlen(spelling(f, v.at[i])));
+        macro *again =
+            define_macro(&e, definition); /* the one that holds there: a name may be defined again */
+        if (again) u->of = again;
+        if (u->of && u->of->usable) e.use_count++;
+    }
+    for (source_file *s = f->own->files; s; s = s->next)
+        if (e.use_count > 0) expand_file(&e, s);
+    return e.made;
 }

@@ -12,7 +12,7 @@
 #include "base/sized.h"
 #include "trace/site_share.h"
 
-#include <fathom/pipeline.h>
+#include <fathom/experimental/pipeline.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,8 +377,8 @@ static fm_status analysis_run(analysis *self, fm_error *error)
     return self->out_of_order ? begin_anew(self, error) : status;
 }
 
-fm_status fm_analyze_sized(fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
-                           const fm_analyze_options *given, size_t given_size, fm_error *error)
+fm_status fm_analyze_sized(size_t given_size, fm_reader *reader, fm_analyzer *const *analyzers, size_t count,
+                           const fm_analyze_options *given, fm_error *error)
 {
     FM_REQUIRE(reader, error);
     analysis self = {.reader = reader, .count = count};

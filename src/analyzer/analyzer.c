@@ -119,8 +119,8 @@ static bool for_several_threads(const fm_analyzer_options *options)
 
 enum { MOST_THREADS = 4096 };
 
-fm_status fm_analyzer_create_sized(fm_analyzer **analyzer, const fm_analyzer_options *given,
-                                   size_t given_size, fm_error *error)
+fm_status fm_analyzer_create_sized(size_t given_size, fm_analyzer **analyzer,
+                                   const fm_analyzer_options *given, fm_error *error)
 {
     *analyzer = NULL;
     fm_analyzer_options known;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 
 #include <fathom/analyzer.h>
+#include <fathom/experimental/pipeline.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pipeline.c - see fathom/pipeline.h: the threads between a source of batches and its analyzers.
+ * pipeline.c - see fathom/experimental/pipeline.h: the threads between a source of batches and its analyzers.
  *
  * A job is a batch, copied or prepared (analyzer_state.h), and where it goes. Jobs live in a ring: the
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
@@ -22,7 +22,7 @@
  * Copying is cheaper than it looks: decoding right into memory that another core has just read took longer.
  * Waking a thread takes longer than feeding a quarter of a batch: so none is woken for a single job.
  */
-#include <fathom/pipeline.h>
+#include <fathom/experimental/pipeline.h>
 
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
@@ -244,8 +244,8 @@ static void *prepare_all(void *context)
 
 /* ---- in the caller's ---- */
 
-fm_status fm_pipeline_create_sized(fm_pipeline **pipeline, const fm_pipeline_options *given,
-                                   size_t given_size, fm_error *error)
+fm_status fm_pipeline_create_sized(size_t given_size, fm_pipeline **pipeline,
+                                   const fm_pipeline_options *given, fm_error *error)
 {
     fm_pipeline_options known;
     const fm_pipeline_options *options = &known;

@@ -20,7 +20,7 @@ typedef struct cli_analysis_options {
 /* Older spellings of what --engine-option takes. */
 #define CLI_OLD_ENGINE_OPTION(name, takes)                                                                   \
     {                                                                                                        \
-        name, CLI_OLD_PART, .argument = takes, .now = "engine-option"                                        \
+        (name), CLI_OLD_PART, .argument = (takes), .now = "engine-option"                                    \
     }
 
 #define CLI_ANALYSIS_OPTIONS(a)                                                                              \

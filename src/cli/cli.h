@@ -3,12 +3,12 @@
  * cli.h - what every verb of the program shares: the table of verbs, options parsed from a table
  * (the same table prints --help), messages, exit codes, progress.
  *
- * The program sees the library through <fathom/fathom.h> only.
+ * The program sees the library through <fathom/experimental.h> only.
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <stdio.h>
 
 /* Exit codes, fixed by the contract. */
@@ -285,12 +285,4 @@ enum { CLI_LEVEL = 1 }; /* fast enough to record by, and hardly larger than 3 */
 int cli_check_level(uint64_t given, bool store, int *level);
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
-/* After opening: which column of a table was taken for the key where none was given; and that blocks of so
- * many bytes were asked for where it counts something else. granularity 0: not asked for. */
-void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity);
-/* What the reader has to say besides references: skipped fetches, hashed strings, collisions. */
-void cli_trace_notes(const fm_reader *reader);
-/* That nearly every key was new, as far as keys are text; a profile knows it of all (new_keys.h). */
-void cli_trace_note_new_keys(const fm_reader *reader);
-
 #endif

@@ -3,7 +3,6 @@
  * collect_options.c - what run and record share: the options about the traced program, and the words
  * about how it ended.
  */
-#define _GNU_SOURCE /* sigabbrev_np */
 #include "collect_options.h"
 
 #include <fcntl.h>
@@ -94,93 +93,4 @@ int cli_collect_check(const cli_collect_options *given, char **command, fm_colle
             return cli_misuse("--at-limit: expected continue or stop, found '%s'", given->at_limit);
     }
     return -1;
-}
-
-char *cli_collect_what(const fm_collect_options *options, char *buffer, size_t size)
-{
-    FILE *out = fmemopen(buffer, size, "w");
-    buffer[0] = '\0';
-    if (!out) return buffer;
-    fputs(options->no_stores ? "loads" : options->no_loads ? "stores" : "all references", out);
-    if (options->no_stack) fputs(", without stacks", out);
-    if (options->function) fprintf(out, ", in function %s and what it calls", options->function);
-    if (options->region) fprintf(out, ", in region \"%s\"", options->region);
-    if (options->limit) fprintf(out, ", the first %" PRIu64 " accesses", options->limit);
-    if (options->limit_seconds > 0) fprintf(out, ", the first %g s", options->limit_seconds);
-    fclose(out);
-    buffer[size - 1] = '\0';
-    return buffer;
-}
-
-char *cli_collect_ending(const fm_collected_process *process, char *buffer, size_t size)
-{
-    if (process->given_up)
-        snprintf(buffer, size, "ended by Valgrind, not by itself");
-    else if (process->became)
-        snprintf(buffer, size, "became %s by exec", process->became);
-    else if (!process->ended)
-        snprintf(buffer, size, "not known");
-    else if (process->signal) {
-        const char *name = sigabbrev_np(process->signal);
-        snprintf(buffer, size, "killed by SIG%s (%s)", name ? name : "?", strsignal(process->signal));
-    } else
-        snprintf(buffer, size, "exited with %d", process->exit_code);
-    return buffer;
-}
-
-static void write_quoted(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word; word++) {
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    }
-    fputc('\'', out);
-}
-
-char *cli_collect_command(char *const *command, bool more)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    for (size_t i = 0; command[i]; i++) {
-        if (i > 0) fputc(' ', out);
-        write_quoted(out, command[i]);
-    }
-    if (more) fputs(" …", out);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed) return text;
-    free(text);
-    return NULL;
-}
-
-int cli_collect_completeness(const fm_collection *collection)
-{
-    fm_collection_state state;
-    fm_collection_state_get(collection, &state);
-    const char *line = state.notes;
-    while (*line) {
-        size_t length = strcspn(line, "\n");
-        cli_note("%.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-    int code = CLI_COMPLETE;
-    for (size_t i = 0; i < fm_collection_processes(collection); i++) {
-        fm_collected_process process;
-        fm_collection_process(collection, i, &process);
-        if (process.complete) continue;
-        code = CLI_INCOMPLETE;
-        cli_complain("incomplete: process %" PRIu32 " (%s): %s", process.pid,
-                     process.program ? process.program : "?",
-                     process.what_missing ? process.what_missing : "its end was not seen");
-    }
-    return code;
 }

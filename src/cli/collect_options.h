@@ -27,15 +27,4 @@ typedef struct cli_collect_options {
 /* Checks and translates. limit must start as UINT64_MAX, limit_time as -1: not given. -1, or an exit code. */
 int cli_collect_check(const cli_collect_options *given, char **command, fm_collect_options *options);
 
-/* "loads, without the stack, in function f and what it calls": what was watched. */
-char *cli_collect_what(const fm_collect_options *options, char *buffer, size_t size);
-enum { CLI_ENDING = 4200 }; /* room for any path */
-/* "exited with 0", "killed by SIGSEGV (Segmentation fault)", "became /bin/sh by exec", … */
-char *cli_collect_ending(const fm_collected_process *process, char *buffer, size_t size);
-/* The command as a shell would take it; more: there was more of it. The caller frees it; NULL: no memory. */
-char *cli_collect_command(char *const *command, bool more);
-/* Complains about every process of which something is missing, and says the notes of the collection. Returns
- * CLI_INCOMPLETE or CLI_COMPLETE. */
-int cli_collect_completeness(const fm_collection *collection);
-
 #endif

@@ -7,7 +7,6 @@
  */
 #include "file_checks.h"
 
-#include <fathom/file_kind.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -26,7 +26,7 @@ typedef struct cli_use {
 static bool parse_count_option(const char *text, bool bytes, uint64_t *target)
 {
     const bool has_none = *target == UINT64_MAX;
-    uint64_t value;
+    uint64_t value = 0;
     if (!(bytes ? cli_parse_bytes : cli_parse_count)(text, &value) || (has_none && value == UINT64_MAX))
         return false;
     *target = value;
@@ -37,7 +37,8 @@ static bool parse_count_option(const char *text, bool bytes, uint64_t *target)
 static int option_join(const cli_use *use, const char *name, const char *text)
 {
     cli_joined *joined = use->option->target;
-    if (!name && !text[0]) return cli_misuse("--%s: expected %s, found nothing", use->name, use->argument);
+    if (!name && (!text || !text[0]))
+        return cli_misuse("--%s: expected %s, found nothing", use->name, use->argument);
     const size_t length = strlen(joined->text);
     const int more = snprintf(joined->text + length, sizeof joined->text - length, "%s%s%s%s",
                               length ? "," : "", name ? name : "", name && text ? "=" : "", text ? text : "");
@@ -50,18 +51,20 @@ static int option_store(const cli_use *use, const char *text)
 {
     void *target = use->option->target;
     if (use->is_part) return option_join(use, use->name, text);
+    if (!text) { /* a flag */
+        *(bool *)target = true;
+        return -1;
+    }
     switch (use->option->kind) {
     case CLI_OLD_WORD:
     case CLI_OLD_PART:
-        break;
     case CLI_FLAG:
-        *(bool *)target = true;
         break;
     case CLI_STRING:
         *(const char **)target = text;
         break;
     case CLI_COUNT:
-        if (parse_count_option(text, strcmp(use->argument, "BYTES") == 0, target)) break;
+        if (parse_count_option(text, use->argument && strcmp(use->argument, "BYTES") == 0, target)) break;
         return cli_misuse("--%s: expected a whole number below 2^64 (suffixes K, M, G, T), found '%s'",
                           use->name, text);
     case CLI_REAL:

@@ -11,11 +11,6 @@
 
 typedef fm_job_end cli_program_end;
 
-/* Of a collection: of the program that was started, or what it became by exec. */
-void cli_program_end_find(const fm_collection *collection, cli_program_end *end);
-/* What the first process had become when it ended: its status is that of the whole run. */
-void cli_collect_last_program(const fm_collection *collection, fm_collected_process *last);
-
 /*
  * The exit code instead of `code`, that of the verb, which has said why where it is not 0. A signal that
  * killed the program is handed on although its profile is incomplete by that; an exit status only where

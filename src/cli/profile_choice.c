@@ -9,7 +9,7 @@ const fm_profile *cli_profile_find(const fm_profile_list *list, uint64_t granula
 {
     if (granularity == 0) return list->count ? list->profiles[0] : NULL;
     for (size_t i = 0; i < list->count; i++)
-        if (list->profiles[i]->granularity == granularity) return list->profiles[i];
+        if (list->profiles[i] && list->profiles[i]->granularity == granularity) return list->profiles[i];
     return NULL;
 }
 

@@ -12,17 +12,65 @@
 #define FATHOM_CLI_RESULTS_H
 
 #include "analysis_options.h"
-#include "attribution_output.h"
 #include "cli.h"
 
 #include <fathom/job.h>
+
+/* ---- options ---- */
+
+typedef struct cli_attribution_options {
+    bool no_sites, embed_source;
+    const char *callgrind, *csv;
+    const char *sizes;
+    const char *by; /* NULL: lines */
+    bool pairs, histogram;
+    uint64_t top; /* to be set to CLI_TOP before options are parsed */
+} cli_attribution_options;
+
+/* To be put into a verb's table of options; --no-sites (and --sites, where there is one) is the verb's own.
+ */
+#define CLI_ATTRIBUTION_OPTIONS(a)                                                                           \
+    {"callgrind", CLI_TO(&(a)->callgrind)}, {"csv", CLI_TO(&(a)->csv)}, {"size", CLI_TO(&(a)->sizes)},       \
+        {"embed-source", CLI_TO(&(a)->embed_source)}, CLI_SCREEN_OPTIONS(a)
+
+/* What is shown at the end. */
+#define CLI_SCREEN_OPTIONS(a)                                                                                \
+    {"by", CLI_TO(&(a)->by)}, {"pairs", CLI_TO(&(a)->pairs)}, {"histogram", CLI_TO(&(a)->histogram)},        \
+    {                                                                                                        \
+        "top", CLI_TO(&(a)->top)                                                                             \
+    }
+
+/* --by: line where nothing is given. */
+int cli_parse_by(const char *text, fm_by *by);
+/* --source: folders separated by colons, as in PATH; text is cut up. */
+int cli_split_folders(char *text, const char **folders, size_t most, size_t *count);
+/* Wrong combinations: files asked for with --no-sites, several results on standard output (json is the verb's
+ * --json, or NULL), text for a profile that is not written. */
+int cli_attribution_check(const cli_attribution_options *options, const char *json);
+/* The list of --size as at most FM_JOB_CACHES caches. zero_is_fine: a size of 0 will be looked at again, when
+ * blocks are known. */
+int cli_parse_sizes(const char *list, fm_cache *caches, size_t *count, bool zero_is_fine);
+/* What is to be shown; also: what else one can ask, or NULL. */
+int cli_screen(const cli_attribution_options *asked, const char *also, fm_screen_options *screen);
+
+/* The caches of stored profiles: of --size, in the order they are named; else those that the profiles were
+ * asked about; else those of this machine (none, and a note, where they cannot be read). */
+typedef struct cli_caches {
+    fm_cache caches[FM_JOB_CACHES];
+    size_t count;
+} cli_caches;
+int cli_stored_caches(const cli_attribution_options *options, const fm_profile *const *profiles, size_t count,
+                      cli_caches *found);
+
+/* ---- a job ---- */
 
 /* Where the text goes that people read: verbs that run a program leave standard output to it. */
 typedef enum cli_text_place { CLI_TEXT_OUT, CLI_TEXT_ERROR } cli_text_place;
 
 typedef struct cli_results {
     const char *json, *report, *output, *distances; /* NULL: not asked for; the text goes where `text` says */
-    bool no_source;
+    bool no_source, no_text;
+    uint64_t depth; /* of phases */
     const cli_attribution_options *attribution;
     cli_text_place text;
     unsigned file_width; /* of text in a file */

@@ -4,7 +4,6 @@
  * there is to say about a trace after it was read.
  */
 #include "cli.h"
-#include "new_keys.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -99,101 +98,53 @@ static int read_settings(cli_trace_options *trace, char *text)
     return -1;
 }
 
-int cli_reader_options(const cli_trace_options *given_options, fm_reader_options *options)
+int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options)
 {
     static char settings[1024]; /* the reader's options point into it */
-    cli_trace_options read = *given_options, *const trace = &read;
+    cli_trace_options said = *trace;
     *options = (fm_reader_options){0};
-    if (trace->format) {
-        if ((size_t)snprintf(settings, sizeof settings, "%s", trace->format) >= sizeof settings)
+    if (said.format) {
+        if ((size_t)snprintf(settings, sizeof settings, "%s", said.format) >= sizeof settings)
             return cli_misuse("--format: too much of it");
-        int code = read_settings(trace, settings);
-        if (code < 0 && trace->format) code = check_format(trace->format);
+        int code = read_settings(&said, settings);
+        if (code < 0 && said.format) code = check_format(said.format);
         if (code >= 0) return code;
     }
-    if (trace->format) {
-        const char *given = csv_option_given(trace);
-        if (given && strcmp(trace->format, "csv") != 0)
-            return cli_misuse("--%s is for csv traces, and --format says '%s'", given, trace->format);
-        options->format = trace->format;
+    if (said.format) {
+        const char *given = csv_option_given(&said);
+        if (given && strcmp(said.format, "csv") != 0)
+            return cli_misuse("--%s is for csv traces, and --format says '%s'", given, said.format);
+        options->format = said.format;
     }
-    if (trace->instructions) {
-        if (strcmp(trace->instructions, "skip") == 0)
+    if (said.instructions) {
+        if (strcmp(said.instructions, "skip") == 0)
             options->fetches = FM_FETCHES_SKIP;
-        else if (strcmp(trace->instructions, "only") == 0)
+        else if (strcmp(said.instructions, "only") == 0)
             options->fetches = FM_FETCHES_ONLY;
-        else if (strcmp(trace->instructions, "all") == 0)
+        else if (strcmp(said.instructions, "all") == 0)
             options->fetches = FM_FETCHES_ALL;
         else
-            return cli_misuse("--instructions: expected skip, only or all, found '%s'", trace->instructions);
+            return cli_misuse("--instructions: expected skip, only or all, found '%s'", said.instructions);
     }
-    if (trace->delimiter) {
-        int code = translate_delimiter(trace->delimiter, &options->csv_delimiter);
+    if (said.delimiter) {
+        int code = translate_delimiter(said.delimiter, &options->csv_delimiter);
         if (code >= 0) return code;
     }
-    if (trace->header) {
-        if (strcmp(trace->header, "yes") == 0)
+    if (said.header) {
+        if (strcmp(said.header, "yes") == 0)
             options->csv_header = FM_CSV_HEADER_YES;
-        else if (strcmp(trace->header, "no") == 0)
+        else if (strcmp(said.header, "no") == 0)
             options->csv_header = FM_CSV_HEADER_NO;
         else
-            return cli_misuse("--header: expected yes or no, found '%s'", trace->header);
+            return cli_misuse("--header: expected yes or no, found '%s'", said.header);
     }
-    if (trace->size_unit && !trace->size_column)
+    if (said.size_unit && !said.size_column)
         return cli_misuse("--size-unit needs --size-column: there is no size to apply it to");
-    options->csv_key = trace->key;
-    options->csv_size = trace->size_column;
-    options->csv_key_unit = trace->key_unit;
-    options->csv_size_unit = trace->size_unit;
+    options->csv_key = said.key;
+    options->csv_size = said.size_column;
+    options->csv_key_unit = said.key_unit;
+    options->csv_size_unit = said.size_unit;
     return -1;
-}
-
-void cli_trace_key_notes(const fm_reader *reader, uint64_t granularity)
-{
-    fm_trace_info info;
-    fm_reader_info(reader, &info);
-    if (info.key_found)
-        cli_note("the key is column %" PRIu64 ", '%s': %s (--key says another)", info.key_column,
-                 info.key_name, info.key_values);
-    if (info.key_unit_unknown && granularity > 1 && !info.key_identity)
-        cli_note("--granularity %" PRIu64 ": of what column '%s' counts, which by its name is not bytes; "
-                 "--key-unit BYTES makes it bytes (512 for sectors)",
-                 granularity, info.key_name);
-    if (info.key_identity && granularity > 1 && info.key_columns == 1)
-        cli_note("--granularity %" PRIu64
-                 ": column '%s' is an identity, no address: keys whose numbers are close "
-                 "are taken as one block; without --granularity, each key is one",
-                 granularity, info.key_name);
-    if (info.key_columns > 1 && info.key_identity && granularity > 1)
-        cli_note("--granularity %" PRIu64
-                 ": keys of several columns are hashed, and have no neighbours; --key-unit "
-                 "BYTES makes the last column a place within the others",
-                 granularity);
-}
-
-void cli_trace_notes(const fm_reader *reader)
-{
-    fm_trace_info info;
-    fm_reader_info(reader, &info);
-    if (info.fetches_skipped)
-        cli_note("instruction fetches skipped: %" PRIu64 " (--instructions all or only counts them)",
-                 info.fetches_skipped);
-    if (info.string_keys && info.key_columns > 1)
-        cli_note("distinct keys of several columns, hashed to 64 bits: %" PRIu64, info.string_keys);
-    else if (info.string_keys)
-        cli_note("distinct keys that are no numbers, hashed to 64 bits: %" PRIu64, info.string_keys);
-    if (info.string_collisions)
-        cli_complain("distinct keys whose 64-bit hash is that of another, taken as one with it: %" PRIu64,
-                     info.string_collisions);
-}
-
-void cli_trace_note_new_keys(const fm_reader *reader)
-{
-    fm_trace_info info;
-    cli_new_keys keys;
-    fm_reader_info(reader, &info);
-    cli_new_keys_look(&keys, &info);
-    cli_new_keys_note(&keys, info.references, info.string_keys);
 }
 
 int cli_check_level(uint64_t given, bool store, int *level)

@@ -15,9 +15,9 @@
 enum { CLI_MOST_THREADS = 1024 };
 
 typedef struct analyze_options {
-    const char *json, *distances;
+    const char *json, *report, *output, *distances;
     uint64_t threads;
-    bool quiet, progress, sites;
+    bool quiet, progress, sites, no_source;
     cli_analysis_options analysis;
     cli_attribution_options attribution;
     cli_trace_options trace;
@@ -113,6 +113,9 @@ int cli_verb_analyze(int argc, char **argv)
         .threads = UINT64_MAX, .analysis.max_memory = UINT64_MAX, .attribution.top = CLI_TOP};
     const cli_option table[] = {
         {"json", CLI_TO(&options.json)},
+        {"report", CLI_TO(&options.report)},
+        {"no-source", CLI_TO(&options.no_source)},
+        {"output", CLI_TO(&options.output), .usual = "stdout"},
         {"granularity", CLI_TO(&options.analysis.granularity), .usual = "64; keys: 1"},
         {"engine", CLI_TO(&options.analysis.engine), .group = CLI_SPEED},
         CLI_ANALYSIS_OPTIONS(&options.analysis),
@@ -153,6 +156,10 @@ int cli_verb_analyze(int argc, char **argv)
     static const char also[] = "also: --pairs (who used it last), --histogram, --by function|object,\n"
                                "      --json profile.json and then fathom report, fathom diff, fathom mrc\n";
     const cli_results results = {.json = options.json,
+                                 .report = options.report,
+                                 .output = options.output,
+                                 .no_source = options.no_source,
+                                 .file_width = 80,
                                  .distances = options.distances,
                                  .attribution = &options.attribution,
                                  .also = also};

@@ -5,6 +5,7 @@
  * be read as a trace.
  */
 #include "cli.h"
+#include "results.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static fm_status inspect(findings *found, const fm_reader_options *options, bool
     fm_reader *reader;
     fm_status status = fm_reader_open(&reader, found->path, options, error);
     if (status != FM_OK) return status;
-    cli_trace_key_notes(reader, 0);
+    fm_reader_opened_notes(reader, 0, cli_hear_note, NULL);
     fm_reader_info(reader, &found->info);
     /* Blocks can be shown of what can be opened again: not of a pipe. */
     found->native = strcmp(found->info.format, "fathom") == 0 && found->info.bytes_total > 0;

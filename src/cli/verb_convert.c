@@ -4,6 +4,7 @@
  * is damaged in the old trace is left out; a message and the exit code say so.
  */
 #include "cli.h"
+#include "results.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -91,7 +92,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     reading->read_ahead = true;
     reading->threads = fm_analyzer_processors();
     if (fm_reader_open(&reader, input, reading, &error)) return cli_fail(&error);
-    cli_trace_key_notes(reader, 0);
+    fm_reader_opened_notes(reader, 0, cli_hear_note, NULL);
     fm_reader_info(reader, &info);
     const fm_format_info *target = target_format(options);
     fm_writer_options writing = {.format = options->to,
@@ -111,8 +112,7 @@ static int convert(const char *input, const convert_options *options, fm_reader_
     if (status == FM_OK) status = fm_writer_finish(writer, &error);
     int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);
     if (status == FM_OK && target) {
-        cli_trace_notes(reader);
-        cli_trace_note_new_keys(reader);
+        fm_reader_ended_notes(reader, true, cli_hear_note, cli_hear_warning, NULL);
         fm_reader_info(reader, &info);
         cli_note("%" PRIu64 " references of format %s were written as %s", info.references, info.format,
                  target->name);

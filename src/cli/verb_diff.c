@@ -3,9 +3,9 @@
  * verb_diff.c - fathom diff: what got better and worse between two profiles, for people, for comments, for
  * programs; and whether a change may pass.
  */
-#include "attribution_output.h"
 #include "cli.h"
 #include "profile_choice.h"
+#include "results.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +21,10 @@ typedef struct diff_options {
 
 /* The caches that both were made for, else those of before, else this machine's. */
 static int find_caches(const diff_options *options, const fm_profile *before, const fm_profile *after,
-                       cli_attribution_caches *found)
+                       cli_caches *found)
 {
     const fm_profile *const of[] = {before, after};
-    int code =
-        cli_attribution_stored_caches(&options->attribution, before->cache_count ? &of[0] : &of[1], 1, found);
+    int code = cli_stored_caches(&options->attribution, before->cache_count ? &of[0] : &of[1], 1, found);
     if (code < 0 && found->count == 0) {
         cli_complain("no cache sizes are known: give them by --size");
         return CLI_FAILED;
@@ -108,7 +107,7 @@ static int deliver(const fm_diff *diff, const diff_options *options, fm_by by)
 static int diff_profiles(const fm_profile *before, const fm_profile *after, char **paths,
                          const diff_options *options)
 {
-    cli_attribution_caches *found = calloc(1, sizeof *found);
+    cli_caches *found = calloc(1, sizeof *found);
     char *text = options->source ? strdup(options->source) : NULL;
     const char *folders[MOST_FOLDERS];
     fm_diff *diff = NULL;

@@ -5,7 +5,6 @@
  * Named sizes, what-if caches and this machine's caches end up in one table. It joins the profile, the
  * model and the views; it computes nothing itself.
  */
-#include "attribution_output.h"
 #include "cli.h"
 #include "profile_choice.h"
 
@@ -126,7 +125,7 @@ static int add_machine(cache_table *table, const mrc_options *options, const fm_
 /* Elements have no bytes: nothing of this machine, which has, is put beside them. */
 static int leave_machine_out(mrc_options *options, const fm_profile *profile)
 {
-    if (!profile->elements) return -1;
+    if (!profile || !profile->elements) return -1;
     if (options->machine)
         return cli_misuse("--machine: the profile counts elements, and this machine's caches hold bytes");
     if (profile->cache_count) return -1; /* its own are shown */
@@ -136,24 +135,13 @@ static int leave_machine_out(mrc_options *options, const fm_profile *profile)
     return -1;
 }
 
-/* Those that the profiles were made for, each size once. */
-static void add_stored(cache_table *table, const chosen *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        for (size_t j = 0; j < all->profiles[i]->cache_count && table->count < MOST_CACHES; j++) {
-            const fm_cache *cache = &all->profiles[i]->caches[j];
-            bool known = false;
-            for (size_t k = 0; k < table->count; k++) known |= table->caches[k].bytes == cache->bytes;
-            if (!known) table->caches[table->count++] = *cache;
-        }
-}
-
 /* Where no caches are named: those of the profile (docs/PROFILE.md), else this machine's. */
 static int add_default(cache_table *table, const mrc_options *options, const chosen *all)
 {
     const bool named = options->sizes || options->blocks || options->caches;
     if (options->no_machine || (named && !options->machine)) return -1;
-    if (!options->machine) add_stored(table, all);
+    if (!options->machine)
+        table->count = fm_profiles_caches(all->profiles, all->count, table->caches, MOST_CACHES);
     return table->count ? -1 : add_machine(table, options, all->profiles[0]);
 }
 

@@ -4,108 +4,18 @@
  * or found by sampling the beginning of a trace.
  */
 #include "cli.h"
-#include "distance_stream.h"
+#include "results.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 typedef struct predict_options {
-    const char *json, *trace_path, *bins;
+    const char *json, *report, *output, *trace_path, *bins;
     double data_size;
     uint64_t threshold, samples, peaks;
     bool progress;
     cli_trace_options trace;
 } predict_options;
-
-/* ---- the size of the data ---- */
-
-typedef struct sampling {
-    fm_sampler *sampler;
-    bool found;
-} sampling;
-
-static fm_status sample(void *context, const uint64_t *blocks, const uint64_t *distances, size_t count,
-                        fm_error *error)
-{
-    sampling *self = context;
-    uint64_t size, after;
-    fm_status status = fm_sampler_feed(self->sampler, blocks, distances, count, error);
-    self->found = fm_sampler_found(self->sampler, &size, &after);
-    return status;
-}
-
-/* From distinct blocks, which the sampler finds, to the unit of the model's sizes. */
-static double in_units_of(const fm_model *model, double blocks)
-{
-    return model->distinct_e > 0 ? (blocks - model->distinct_c) / model->distinct_e : blocks;
-}
-
-static int report_size(const sampling *self, const cli_distance_stream *stream, const fm_model *model,
-                       const predict_options *options, double *size)
-{
-    uint64_t blocks, after;
-    if (!fm_sampler_found(self->sampler, &blocks, &after)) {
-        cli_complain("%s: no size was found: %" PRIu64
-                     " data samples with a peak over the threshold of %" PRIu64
-                     " blocks are needed; --data-size tells it, --threshold lowers what is looked for",
-                     options->trace_path, options->samples ? options->samples : 2, options->threshold);
-        return CLI_FAILED;
-    }
-    *size = in_units_of(model, (double)blocks);
-    const double share = stream->references ? (double)after / (double)stream->references : 1;
-    cli_note("data of size %.6g (%" PRIu64 " blocks), found after %" PRIu64 " of %" PRIu64
-             " references: a coverage of %.2f %%",
-             *size, blocks, after, stream->references, 100 * (1 - share));
-    return -1;
-}
-
-/* What was found in the trace is in `stream` afterwards. */
-static int find_size(const fm_model *model, predict_options *options, cli_distance_stream *stream,
-                     double *size)
-{
-    fm_error error;
-    sampling self = {0};
-    *stream = (cli_distance_stream){.path = options->trace_path,
-                                    .granularity = model->granularity,
-                                    .elements = model->elements,
-                                    .progress = options->progress,
-                                    .take = sample,
-                                    .context = &self,
-                                    .enough = &self.found};
-    int code = cli_reader_options(&options->trace, &stream->reading);
-    if (code >= 0) return code;
-    /* What is far for the smallest run that was seen is no detail. */
-    if (options->threshold == 0) options->threshold = model->runs[0].distinct / 2;
-    fm_sampler_options sampler = {.threshold = options->threshold,
-                                  .samples = (unsigned)options->samples,
-                                  .peaks = (unsigned)options->peaks};
-    if (fm_sampler_create(&self.sampler, &sampler, &error)) return cli_fail(&error);
-    code = cli_distance_stream_run(stream);
-    if (code < 0) code = report_size(&self, stream, model, options, size);
-    fm_sampler_destroy(self.sampler);
-    return code;
-}
-
-/* ---- the profile ---- */
-
-static int deliver(const fm_model *model, double size, const cli_distance_stream *stream,
-                   const predict_options *options, fm_bins bins)
-{
-    fm_error error;
-    fm_profile *profile;
-    const char *json = options->json;
-    if (fm_model_predict(model, size, bins, &profile, &error)) return cli_fail(&error);
-    int code = cli_reading_mark(&stream->heard, profile);
-    const fm_profile *one = profile;
-    if (code < 0 && json && fm_profile_write(json, &one, 1, &error)) code = cli_fail(&error);
-    if (code < 0 && (!json || strcmp(json, "-") != 0)) {
-        fm_view_options view = cli_view_options();
-        fm_view_histogram(stdout, profile, &view);
-    }
-    if (code < 0) code = profile->complete ? CLI_COMPLETE : CLI_INCOMPLETE;
-    fm_profile_destroy(profile);
-    return code;
-}
 
 /* What --data-size was taken for. */
 static void say_unit(const fm_model *model, double size)
@@ -127,16 +37,44 @@ static void say_unit(const fm_model *model, double size)
             size, least, most);
 }
 
-static int predict(const char *path, predict_options *options, fm_bins bins)
+static int predict_with(const fm_model *model, cli_job *job, const predict_options *options,
+                        const fm_reader_options *reading)
 {
+    const fm_sampler_options sampling = {.threshold = options->threshold,
+                                         .samples = (unsigned)options->samples,
+                                         .peaks = (unsigned)options->peaks};
     fm_error error;
-    fm_model *model;
-    if (fm_model_read(path, &model, &error)) return cli_fail(&error);
+    fm_status status = FM_OK;
     double size = options->data_size;
-    cli_distance_stream stream = {0};
-    if (!options->trace_path) say_unit(model, size);
-    int code = options->trace_path ? find_size(model, options, &stream, &size) : -1;
-    if (code < 0) code = deliver(model, size, &stream, options, bins);
+    if (options->trace_path)
+        status = fm_job_find_size(job->job, model, options->trace_path, reading, &sampling, &size, &error);
+    else
+        say_unit(model, size);
+    if (status == FM_OK) status = fm_job_predict(job->job, model, size, &error);
+    return cli_job_end(job, status, &error);
+}
+
+static int predict(const char *path, const predict_options *options, fm_bins bins)
+{
+    static const cli_attribution_options no_attribution;
+    const cli_results results = {.json = options->json,
+                                 .report = options->report,
+                                 .output = options->output,
+                                 .attribution = &no_attribution};
+    const fm_job_options analysis = {.bins = bins};
+    fm_reader_options reading;
+    fm_model *model;
+    fm_error error;
+    cli_job job;
+    if (fm_model_read(path, &model, &error)) return cli_fail(&error);
+    int code = cli_reader_options(&options->trace, &reading);
+    if (code < 0) code = cli_results_check(&results);
+    if (code < 0) code = cli_results_try(&results);
+    if (code < 0) code = cli_job_begin(&job, &results, &analysis, options->progress);
+    if (code < 0) {
+        code = predict_with(model, &job, options, &reading);
+        cli_job_destroy(&job);
+    }
     fm_model_destroy(model);
     return code;
 }
@@ -152,6 +90,8 @@ int cli_verb_predict(int argc, char **argv)
         {"data-samples", CLI_TO(&options.samples)},
         {"peaks", CLI_TO(&options.peaks)},
         {"json", CLI_TO(&options.json)},
+        {"report", CLI_TO(&options.report)},
+        {"output", CLI_TO(&options.output), .usual = "stdout"},
         {"bins", CLI_TO(&options.bins), .help = "histogram: log2 or loglinear"},
         {"quiet", CLI_TO(&cli_quiet)},
         {"progress", CLI_TO(&options.progress)},

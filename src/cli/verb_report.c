@@ -5,9 +5,9 @@
  *
  * Every profile of every file goes onto the page, in the order given.
  */
-#include "attribution_output.h"
 #include "cli.h"
 #include "profile_choice.h"
+#include "results.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,19 +59,22 @@ static int gather(gathered *all, char **paths, size_t count, int *completeness)
 }
 
 static int write_page(const gathered *all, const report_options *options, const fm_report_options *page,
-                      const cli_attribution_caches *found)
+                      const cli_caches *found)
 {
     cli_notes notes;
     cli_notes_open(&notes);
     fm_report_options with_notes = *page;
     with_notes.notes = notes.stream;
-    int code = cli_write_page(options->path, &with_notes, all->profiles, all->count, found);
+    fm_error error;
+    const fm_status status = fm_report_write_file(options->path, &with_notes, all->profiles, all->count,
+                                                  found->caches, found->count, &error);
+    const int code = status ? cli_fail(&error) : -1;
     cli_notes_close(&notes, code < 0);
     return code;
 }
 
 /* The page, where one is wanted. -1, or an exit code after a message. */
-static int make_page(const gathered *all, const report_options *options, const cli_attribution_caches *found)
+static int make_page(const gathered *all, const report_options *options, const cli_caches *found)
 {
     if (!options->path) return -1;
     const char *folders[MOST_FOLDERS];
@@ -85,14 +88,29 @@ static int make_page(const gathered *all, const report_options *options, const c
     return code;
 }
 
+static int write_file(const char *path, fm_result_kind kind, const fm_profile *profile,
+                      const cli_caches *found)
+{
+    fm_error error;
+    if (!path) return -1;
+    return fm_profile_result_write(path, kind, profile, found->caches, found->count, &error)
+               ? cli_fail(&error)
+               : -1;
+}
+
 /* --callgrind and --csv: of the first profile that knows its code. */
 static int write_files(const gathered *all, const report_options *options, const char *path,
-                       const cli_attribution_caches *found)
+                       const cli_caches *found)
 {
     if (!options->attribution.callgrind && !options->attribution.csv) return -1;
     for (size_t i = 0; i < all->count; i++)
-        if (all->profiles[i]->attribution)
-            return cli_attribution_write(&options->attribution, all->profiles[i], found);
+        if (all->profiles[i]->attribution) {
+            const int code =
+                write_file(options->attribution.callgrind, FM_RESULT_CALLGRIND, all->profiles[i], found);
+            return code < 0
+                       ? write_file(options->attribution.csv, FM_RESULT_PAIRS_CSV, all->profiles[i], found)
+                       : code;
+        }
     cli_complain("%s does not say which code its references come from, so there is nothing for --%s: `fathom "
                  "run` makes profiles that do",
                  path, options->attribution.callgrind ? "callgrind" : "csv");
@@ -100,11 +118,12 @@ static int write_files(const gathered *all, const report_options *options, const
 }
 
 /* The first screen, where nothing is to be written. */
-static int show(const gathered *all, const report_options *options, const cli_attribution_caches *found)
+static int show(const gathered *all, const report_options *options, const cli_caches *found)
 {
-    static const cli_attribution_caches no_caches;
     const fm_view_options view = cli_view_options();
-    int code = -1;
+    fm_screen_options screen;
+    fm_error error;
+    int code = cli_screen(&options->attribution, NULL, &screen);
     for (size_t i = 0; i < all->file_count && code < 0; i++) {
         const fm_profile_list *file = &all->files[i];
         const fm_profile *profile = file->profiles[0];
@@ -113,9 +132,9 @@ static int show(const gathered *all, const report_options *options, const cli_at
             profile->elements || (profile->granularity == 1 && !profile->run && !profile->attribution);
         const bool none = keys && !options->attribution.sizes && profile->cache_count == 0;
         if (i > 0) putchar('\n');
-        code = cli_attribution_show(stdout, &view, &options->attribution,
-                                    (const fm_profile *const *)file->profiles, file->count,
-                                    none ? &no_caches : found, NULL);
+        if (fm_profiles_show(stdout, (const fm_profile *const *)file->profiles, file->count, found->caches,
+                             none ? 0 : found->count, &screen, &view, &error))
+            code = cli_fail(&error);
     }
     return code;
 }
@@ -140,14 +159,14 @@ static int check(const report_options *options, size_t count)
 
 static int report(char **paths, size_t count, const report_options *options)
 {
-    cli_attribution_caches *found = calloc(1, sizeof *found);
+    cli_caches *found = calloc(1, sizeof *found);
     if (!found) return cli_out_of_memory();
     int code = -1, completeness = CLI_COMPLETE;
     gathered all = {0};
     code = gather(&all, paths, count, &completeness);
     if (code < 0) code = cli_check_profile_sizes(options->attribution.sizes, all.profiles, all.count);
     if (code < 0 && (options->attribution.sizes || !options->no_machine))
-        code = cli_attribution_stored_caches(&options->attribution, all.profiles, all.count, found);
+        code = cli_stored_caches(&options->attribution, all.profiles, all.count, found);
     if (code < 0) code = write_files(&all, options, paths[0], found);
     if (code < 0) code = make_page(&all, options, found);
     if (code < 0 && !options->path && !options->attribution.callgrind && !options->attribution.csv)

@@ -61,8 +61,16 @@ int cli_verb_sample(int argc, char **argv)
     if (!simulation.trace)
         code =
             cli_sample_live(&live, &estimate, &attribution, simulation.seed, count ? argv + 1 : NULL, &end);
-    else if ((code = cli_attribution_check(&attribution, live.json)) < 0)
-        code = cli_sample_simulate(&simulation, &estimate, &attribution, live.json, live.progress);
+    else {
+        const cli_results results = {.json = live.json,
+                                     .report = live.report,
+                                     .output = live.output,
+                                     .no_source = live.no_source,
+                                     .attribution = &attribution,
+                                     .file_width = 80};
+        if ((code = cli_results_check(&results)) < 0)
+            code = cli_sample_simulate(&simulation, &estimate, &results, live.progress);
+    }
     code = cli_finish(code);
     return pass_status ? cli_pass_status(code, &end) : code;
 }

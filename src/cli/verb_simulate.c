@@ -5,13 +5,16 @@
 
 int cli_verb_simulate(int argc, char **argv)
 {
-    const char *json = NULL;
     bool progress = false;
     cli_sample_simulation how = CLI_SIMULATION_START;
     cli_estimate_options estimate = CLI_ESTIMATE_START;
     cli_attribution_options attribution = {.top = CLI_TOP};
+    cli_results results = {.attribution = &attribution, .file_width = 80};
     const cli_option table[] = {
-        {"json", CLI_TO(&json)},
+        {"json", CLI_TO(&results.json)},
+        {"report", CLI_TO(&results.report)},
+        {"no-source", CLI_TO(&results.no_source)},
+        {"output", CLI_TO(&results.output), .usual = "stdout"},
         CLI_ESTIMATE_OPTIONS(&estimate),
         {"registers", CLI_TO(&how.registers)},
         {"bursts", CLI_TO(&how.bursts)},
@@ -43,7 +46,8 @@ int cli_verb_simulate(int argc, char **argv)
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
     how.trace = argv[1];
-    code = cli_attribution_check(&attribution, json);
-    if (code < 0) code = cli_sample_simulate(&how, &estimate, &attribution, json, progress);
+    code = cli_results_check(&results);
+    if (code < 0) code = cli_results_try(&results);
+    if (code < 0) code = cli_sample_simulate(&how, &estimate, &results, progress);
     return cli_finish(code);
 }

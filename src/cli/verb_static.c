@@ -184,6 +184,8 @@ int cli_verb_static(int argc, char **argv)
         {"bins", CLI_TO(&options.bins)},
         {"json", CLI_TO(&options.json), .help = "write the profile, or the formulas, as JSON"},
         {"report", CLI_TO(&options.report)},
+        {"no-source", CLI_TO(&options.no_source)},
+        {"output", CLI_TO(&options.output), .usual = "stdout"},
         CLI_ATTRIBUTION_OPTIONS(&options.attribution),
         {"what-if", CLI_TO(&options.change)},
         {"suggest", CLI_TO(&options.suggest)},
@@ -236,7 +238,13 @@ int cli_verb_static(int argc, char **argv)
     static const char also[] = "also: --what-if, --suggest (changes of loops), --pairs, --histogram,\n"
                                "      --by object, --report page.html, fathom diff before.json after.json\n";
     const cli_results results = {
-        .json = options.json, .report = options.report, .attribution = &options.attribution, .also = also};
+        .json = options.json,
+        .report = options.report,
+        .output = options.output,
+        .no_source = options.no_source,
+        .attribution = &options.attribution,
+        .file_width = 80,
+        .also = also};
     cli_static_run *run = calloc(1, sizeof *run);
     if (!run) return cli_out_of_memory();
     run->options = &options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster.c - see fathom/cluster.h: ranks join, agree on what they are going to do, and put the profile
- * together.
+ * cluster.c - see fathom/experimental/cluster.h: ranks join, agree on what they are going to do, and put the
+ * profile together.
  */
 #include "analyzer/block_cutter.h"
 #include "base/error.h"
@@ -456,8 +456,8 @@ static fm_status cluster_analyze(fm_cluster *cluster, const fm_cluster_work *wor
     return status;
 }
 
-fm_status fm_cluster_analyze_sized(fm_cluster *cluster, const fm_cluster_work *given, size_t given_size,
-                                   size_t reading_size, size_t listener_size, fm_profile **profiles,
+fm_status fm_cluster_analyze_sized(size_t given_size, size_t reading_size, size_t listener_size,
+                                   fm_cluster *cluster, const fm_cluster_work *given, fm_profile **profiles,
                                    bool *memory_addresses, fm_error *error)
 {
     FM_REQUIRE(cluster, error);

@@ -11,7 +11,7 @@
 #include "cluster/transport.h"
 #include "engine/engine.h"
 
-#include <fathom/cluster.h>
+#include <fathom/experimental/cluster.h>
 
 /*
  * ==== team ====

@@ -44,8 +44,8 @@ static fm_status begin_watch(fm_collection *collection, fm_error *error)
     return fm_fail(error, FM_E_ARGUMENT, NULL, "another collection is open in this process");
 }
 
-fm_status fm_collection_start_sized(fm_collection **collection, const fm_collect_options *given,
-                                    size_t given_size, fm_error *error)
+fm_status fm_collection_start_sized(size_t given_size, fm_collection **collection,
+                                    const fm_collect_options *given, fm_error *error)
 {
     *collection = NULL;
     fm_collect_options known;
@@ -291,7 +291,7 @@ static fm_status next_event(fm_collection *collection, fm_collected *collected, 
     return FM_OK;
 }
 
-fm_status fm_collection_next_sized(fm_collection *collection, fm_collected *collected, size_t collected_size,
+fm_status fm_collection_next_sized(size_t collected_size, fm_collection *collection, fm_collected *collected,
                                    fm_error *error)
 {
     FM_REQUIRE(collection, error);

@@ -37,7 +37,7 @@ size_t fm_collection_processes(const fm_collection *collection)
 static const char *became_program(const fm_process *process)
 {
     const fm_process *next = process->successor;
-    if (next && next->program) return next->called ? next->called : next->program;
+    if (next && next->program) return fm_program_shown(next->program, next->called);
     return process->watched.replaced ? process->executed : NULL;
 }
 
@@ -46,7 +46,7 @@ static fm_collected_process describe_process(const fm_process *process)
     fm_collected_process described = {
         .pid = process->watched.pid,
         .parent = process->parent,
-        .program = process->called ? process->called : process->program,
+        .program = fm_program_shown(process->program, process->called),
         .arguments = process->arguments,
         .more_arguments = process->more_arguments,
         .by_exec = process->predecessor,
@@ -60,16 +60,14 @@ static fm_collected_process describe_process(const fm_process *process)
         .lost = process->lost,
         .what_missing = process->missing,
     };
-    if (process->watched.ended && WIFSIGNALED(process->watched.wait_status))
-        described.signal = WTERMSIG(process->watched.wait_status);
-    else if (process->watched.ended)
-        described.exit_code = WEXITSTATUS(process->watched.wait_status);
+    if (process->watched.ended)
+        fm_wait_status_read(process->watched.wait_status, &described.exit_code, &described.signal);
     if (!described.complete && !described.what_missing) described.what_missing = "its end was not seen";
     return described;
 }
 
-void fm_collection_process_sized(const fm_collection *collection, size_t index, fm_collected_process *process,
-                                 size_t process_size)
+void fm_collection_process_sized(size_t process_size, const fm_collection *collection, size_t index,
+                                 fm_collected_process *process)
 {
     const fm_collected_process known = index < collection->process_count
                                            ? describe_process(collection->processes[index])
@@ -77,8 +75,8 @@ void fm_collection_process_sized(const fm_collection *collection, size_t index, 
     fm_sized_copy(process, process_size, &known, sizeof known);
 }
 
-void fm_collection_state_get_sized(const fm_collection *collection, fm_collection_state *state,
-                                   size_t state_size)
+void fm_collection_state_get_sized(size_t state_size, const fm_collection *collection,
+                                   fm_collection_state *state)
 {
     const fm_collection_state now = {
         .collector = collection->collector,
@@ -192,8 +190,8 @@ size_t fm_collection_modules(const fm_collection *collection, size_t process, fm
 
 /* ---- objects ---- */
 
-fm_status fm_collection_count_late_sized(fm_collection *collection, const fm_collected *given,
-                                         size_t given_size, const fm_late *late, size_t count,
+fm_status fm_collection_count_late_sized(size_t given_size, fm_collection *collection,
+                                         const fm_collected *given, const fm_late *late, size_t count,
                                          fm_error *error)
 {
     FM_REQUIRE(collection, error);
@@ -253,14 +251,6 @@ fm_status fm_collection_describe(fm_collection *collection, size_t process, fm_a
  * memory, a failed assertion), with a status like any other. So the tool says it when the program itself
  * ends, by its exit or by a signal, and whatever ends without that word is incomplete.
  */
-
-static bool is_crash(int number)
-{
-    static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (own[i] == number) return true;
-    return false;
-}
 
 /* The name without SIG. */
 static const char *signal_name(int wait_status)
@@ -374,7 +364,8 @@ void fm_judge_process(fm_collection *collection, fm_process *process)
     if (!process->watched.ended)
         fm_process_miss(process, process->gave_up ? "Valgrind ended it: Valgrind's message says why"
                                                   : "it ended in a way that could not be seen");
-    else if (WIFSIGNALED(process->watched.wait_status) && !is_crash(WTERMSIG(process->watched.wait_status)))
+    else if (WIFSIGNALED(process->watched.wait_status) &&
+             !fm_signal_is_crash(WTERMSIG(process->watched.wait_status)))
         fm_process_miss(process, "killed by SIG%s before its end", signal_name(process->watched.wait_status));
     else if (process->valgrind && !own_end)
         judge_valgrind(process);

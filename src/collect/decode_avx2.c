@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode_avx2.c - the receiver's kernels with AVX2: four words at a time; what has to be left out is left out
- * row by row.
+ * decode_avx2.c - the receiver's kernels (decode_body.h) with AVX2: four words at a time; what has to be left
+ * out is left out row by row.
  */
 #include "collect/decode_kernels.h"
 
@@ -11,7 +11,7 @@
 #define ISA __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define ISA_INLINE static inline __attribute__((always_inline)) ISA
 
-static bool usable_avx2(void)
+static bool usable(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
            __builtin_cpu_supports("popcnt");
@@ -23,31 +23,6 @@ static const uint32_t set_bits[16][4] = {
     {3}, {0, 3}, {1, 3}, {0, 1, 3}, {2, 3}, {0, 2, 3}, {1, 2, 3}, {0, 1, 2, 3},
 };
 
-ISA static size_t find_heads(const uint64_t *words, size_t from, size_t to, uint32_t *heads, bool *zeros)
-{
-    size_t count = 0;
-    __m256i zero = _mm256_setzero_si256();
-    for (; from + 4 <= to; from += 4) {
-        __m256i four = _mm256_loadu_si256((const __m256i *)(words + from));
-        _mm_prefetch((const char *)(words + from + 512), _MM_HINT_T0); /* the next page of memory */
-        unsigned mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(four));
-        zero = _mm256_or_si256(zero, _mm256_cmpeq_epi64(four, _mm256_setzero_si256()));
-        __m128i places =
-            _mm_add_epi32(_mm_loadu_si128((const __m128i *)set_bits[mask]), _mm_set1_epi32((int)from));
-        _mm_storeu_si128((__m128i *)(heads + count), places);
-        count += (size_t)_mm_popcnt_u32(mask);
-    }
-    bool late = false;
-    for (; from < to; from++) {
-        uint64_t word = fm_word(&words[from]);
-        heads[count] = (uint32_t)from;
-        count += word >> 63;
-        late |= word == 0;
-    }
-    *zeros = late || !_mm256_testz_si256(zero, zero);
-    return count;
-}
-
 /* Which addresses are 0 or in the stack: bit by lane. */
 ISA_INLINE unsigned left_out_lanes(__m256i addresses, __m256i low, __m256i span_flipped)
 {
@@ -56,23 +31,6 @@ ISA_INLINE unsigned left_out_lanes(__m256i addresses, __m256i low, __m256i span_
     __m256i inside = _mm256_cmpgt_epi64(span_flipped, offset);
     __m256i zero = _mm256_cmpeq_epi64(addresses, _mm256_setzero_si256());
     return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_or_si256(inside, zero)));
-}
-
-/* The accesses of one group one by one: some of them are left out. */
-static size_t slow_group(fm_block_run *run, fm_rows *rows, size_t row, size_t group, size_t at, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint64_t address = fm_group_address(&run->groups[group], run->words + at, i);
-        bool happened = address != 0, stack = address - run->stack_low < run->stack_span;
-        run->left_out += happened & stack;
-        rows->at->address[row] = address;
-        if (rows->columns & FM_COLUMN_SIZE) rows->at->size[row] = run->groups[group].size[i];
-        if (rows->columns & FM_COLUMN_TAG) rows->at->tag[row] = run->groups[group].tag[i];
-        if (rows->columns & FM_COLUMN_KIND) rows->at->kind[row] = run->marks[group].kind[i];
-        if (rows->columns & FM_COLUMN_SITE) rows->at->site[row] = run->sites[group * FM_GROUP + i];
-        row += happened & !stack;
-    }
-    return row;
 }
 
 /* The addresses of a group, by the words that tell of them. */
@@ -96,20 +54,20 @@ ISA_INLINE void copy_four(void *to, const void *from)
     _mm256_storeu_si256((__m256i *)to, _mm256_loadu_si256((const __m256i *)from));
 }
 
-/* The same when all of them count. careful: that has to be seen first. */
-ISA_INLINE size_t store_group(fm_block_run *run, fm_rows *rows, size_t row, unsigned columns, bool careful,
-                              size_t group, size_t at, size_t count)
+/* When all of them count. Zeros and the stack: that has to be seen first. */
+ISA_INLINE size_t store_group(fm_row_memory *to, size_t row, fm_loop_kind loop, fm_block_run *run, size_t at,
+                              size_t group, size_t count)
 {
-    fm_row_memory *to = rows->at;
+    const unsigned columns = loop.columns;
     __m256i addresses[2];
     group_addresses(&run->groups[group], run->words + at, addresses);
-    if (careful) {
+    if (loop.zeros || loop.no_stack) {
         const __m256i low = _mm256_set1_epi64x((long long)run->stack_low);
         const __m256i span =
             _mm256_xor_si256(_mm256_set1_epi64x((long long)run->stack_span), _mm256_set1_epi64x(INT64_MIN));
         unsigned out = left_out_lanes(addresses[0], low, span) | left_out_lanes(addresses[1], low, span) << 4;
         if (__builtin_expect(out & ((1U << count) - 1), 0))
-            return slow_group(run, rows, row, group, at, count);
+            return fm_store_each(to, row, columns, run, at, group, count, NULL, true);
     }
     _mm256_storeu_si256((__m256i *)(to->address + row), addresses[0]);
     _mm256_storeu_si256((__m256i *)(to->address + row + 4), addresses[1]);
@@ -125,53 +83,6 @@ ISA_INLINE size_t store_group(fm_block_run *run, fm_rows *rows, size_t row, unsi
         copy_four(to->site + row + 4, run->sites + group * FM_GROUP + 4);
     }
     return row + count;
-}
-
-ISA_INLINE void blocks_loop(fm_block_run *run, fm_rows *batch, unsigned columns, bool careful)
-{
-    fm_block_run in = *run; /* copies that nothing else points to: they stay in registers */
-    fm_rows rows = *batch;
-    size_t row = rows.count, head = in.head;
-    while (head < in.head_count) {
-        size_t at = in.heads[head], next = in.heads[head + 1];
-        uint64_t number = fm_block_number(fm_word(&in.words[at]));
-        if (__builtin_expect(number >= in.block_count, 0)) break;
-        size_t group = in.blocks[number].group;
-        size_t count = next - at - 1;
-        if (__builtin_expect(count >= in.blocks[number].limit, 0)) break;
-        at++;
-        head++;
-        uint64_t packed = in.groups[group].words;
-        while (__builtin_expect(count > fm_group_words(packed), 0)) {
-            row = store_group(&in, &rows, row, columns, careful, group, at, FM_GROUP);
-            at += fm_group_words(packed);
-            count -= fm_group_words(packed);
-            packed = in.groups[++group].words;
-        }
-        row = store_group(&in, &rows, row, columns, careful, group, at, fm_group_reach(packed, count));
-    }
-    run->head = head;
-    run->left_out = in.left_out;
-    batch->count = row;
-}
-
-ISA static void decode_blocks(fm_block_run *run, fm_rows *rows)
-{
-    enum { USUAL = FM_COLUMN_SIZE, TAGGED = FM_COLUMN_SIZE | FM_COLUMN_TAG };
-    unsigned columns = rows->columns & ~(unsigned)FM_COLUMN_THREAD;
-    if (columns == TAGGED && run->stack_span == 0 && !run->zeros)
-        blocks_loop(run, rows, TAGGED, false);
-    else if (columns == USUAL && run->stack_span == 0 && !run->zeros)
-        blocks_loop(run, rows, USUAL, false);
-    else
-        blocks_loop(run, rows, columns, true);
-}
-
-/* Blocks that are not plain come here one by one, with calls: the row by row way is good enough. */
-static void decode_block(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
-                         const uint32_t *tags, bool inside)
-{
-    fm_decode_portable.block(run, rows, group, at, count, tags, inside);
 }
 
 /* The lower halves of four words, and the sizes that their codes stand for. */
@@ -194,34 +105,50 @@ ISA_INLINE __m128i size_table(void)
     return _mm_set_epi8(0, 0, 32, 16, 8, 4, 2, 1, 0, 32, 16, 8, 4, 2, 1, 0);
 }
 
-ISA static size_t find_specials(const uint64_t *words, size_t from, size_t to, uint32_t *specials)
+enum { HEAD_STEP = 4, SPECIAL_STEP = 4, LANES = 4 };
+
+ISA_INLINE unsigned mark_heads(const uint64_t *words, unsigned *zero)
 {
-    size_t count = 0;
-    for (; from < to; from += 4) { /* the words behind the last one are there, and cut off at the end */
-        __m256i four = _mm256_loadu_si256((const __m256i *)(words + from));
-        __m128i none = _mm_cmpeq_epi32(by_code(lower_halves(four), size_table()), _mm_setzero_si128());
-        unsigned found = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(four)) |
-                         (unsigned)_mm_movemask_ps(_mm_castsi128_ps(none));
-        __m128i places =
-            _mm_add_epi32(_mm_loadu_si128((const __m128i *)set_bits[found]), _mm_set1_epi32((int)from));
-        _mm_storeu_si128((__m128i *)(specials + count), places);
-        count += (size_t)_mm_popcnt_u32(found);
-    }
-    while (count > 0 && specials[count - 1] >= to) count--;
-    return count;
+    __m256i four = _mm256_loadu_si256((const __m256i *)words);
+    _mm_prefetch((const char *)(words + 512), _MM_HINT_T0); /* the next page of memory */
+    const __m256i none = _mm256_cmpeq_epi64(four, _mm256_setzero_si256());
+    *zero |= (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(none));
+    return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(four));
+}
+
+ISA_INLINE unsigned mark_specials(const uint64_t *words)
+{
+    __m256i four = _mm256_loadu_si256((const __m256i *)words);
+    __m128i none = _mm_cmpeq_epi32(by_code(lower_halves(four), size_table()), _mm_setzero_si128());
+    return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(four)) |
+           (unsigned)_mm_movemask_ps(_mm_castsi128_ps(none));
+}
+
+typedef __m128i head_places, special_places;
+
+ISA_INLINE __m128i first_heads(size_t from)
+{
+    return _mm_set1_epi32((int)from);
+}
+
+ISA_INLINE void store_heads(uint32_t *to, __m128i *places, unsigned found)
+{
+    const __m128i set = _mm_loadu_si128((const __m128i *)set_bits[found]);
+    _mm_storeu_si128((__m128i *)to, _mm_add_epi32(set, *places));
+    *places = _mm_add_epi32(*places, _mm_set1_epi32(HEAD_STEP));
 }
 
 /* Leaves out rows of the last `count` that are in the stack; returns the row behind the others. */
-static size_t squeeze_rows(fm_access_run *run, const fm_rows *rows, size_t row, unsigned count)
+static size_t squeeze_rows(fm_access_run *run, fm_row_memory *at, unsigned columns, size_t row,
+                           unsigned count)
 {
-    fm_row_memory *at = rows->at;
     size_t to = row;
     for (size_t from = row; from < row + count; from++) {
         at->address[to] = at->address[from];
-        if (rows->columns & FM_COLUMN_SIZE) at->size[to] = at->size[from];
-        if (rows->columns & FM_COLUMN_TAG) at->tag[to] = at->tag[from];
-        if (rows->columns & FM_COLUMN_SITE) at->site[to] = at->site[from];
-        if (rows->columns & FM_COLUMN_KIND) at->kind[to] = at->kind[from];
+        if (columns & FM_COLUMN_SIZE) at->size[to] = at->size[from];
+        if (columns & FM_COLUMN_TAG) at->tag[to] = at->tag[from];
+        if (columns & FM_COLUMN_SITE) at->site[to] = at->site[from];
+        if (columns & FM_COLUMN_KIND) at->kind[to] = at->kind[from];
         to += at->address[from] - run->stack_low >= run->stack_span;
     }
     run->left_out += row + count - to;
@@ -229,10 +156,10 @@ static size_t squeeze_rows(fm_access_run *run, const fm_rows *rows, size_t row, 
 }
 
 /* Up to four accesses; *stopped: how many were done where one has no tag, else as it was. */
-ISA_INLINE size_t store_accesses(const fm_rows *rows, size_t row, unsigned columns, fm_access_run *run,
+ISA_INLINE size_t store_accesses(fm_row_memory *to, size_t row, fm_loop_kind loop, fm_access_run *run,
                                  const fm_code_page *page, size_t at, unsigned count, unsigned *stopped)
 {
-    fm_row_memory *to = rows->at;
+    const unsigned columns = loop.columns;
     __m256i words = _mm256_loadu_si256((const __m256i *)(run->words + at));
     __m128i lower = lower_halves(words), places = _mm_and_si128(lower, _mm_set1_epi32(4095));
     if (columns & FM_COLUMN_TAG) { /* no gather: see decode_avx512.c */
@@ -260,65 +187,15 @@ ISA_INLINE size_t store_accesses(const fm_rows *rows, size_t row, unsigned colum
                                  _mm_set_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 12, 8, 4, 0));
         _mm_storeu_si32(to->kind + row, kinds);
     }
-    if (run->stack_span != 0) return squeeze_rows(run, rows, row, count);
+    if (loop.no_stack && run->stack_span != 0) return squeeze_rows(run, to, columns, row, count);
     return row + count;
 }
 
-ISA_INLINE void accesses_loop(fm_access_run *run, fm_rows *batch, unsigned columns)
-{
-    static const fm_code_page nowhere;
-    fm_access_run in = *run; /* copies that nothing else points to */
-    fm_rows rows = *batch;
-    size_t row = rows.count;
-    const fm_code_page *page = in.page ? in.page : &nowhere;
-    for (;;) {
-        size_t stop = in.specials[in.special];
-        unsigned stopped = 4;
-        while (in.at + 4 < stop && stopped == 4) {
-            row = store_accesses(&rows, row, columns, &in, page, in.at, 4, &stopped);
-            in.at += stopped;
-        }
-        if (__builtin_expect(stopped < 4, 0)) break;
-        unsigned left = (unsigned)(stop - in.at);
-        row = store_accesses(&rows, row, columns, &in, page, in.at, left, &stopped);
-        if (__builtin_expect(stopped < 4, 0)) {
-            in.at += stopped;
-            break;
-        }
-        in.at = stop;
-        if (in.special == in.special_count) break;
-        const fm_code_page *other = fm_page_cached(in.cache, fm_word(&in.words[stop]));
-        if (!other) break;
-        page = other;
-        in.at++;
-        in.special++;
-    }
-    run->at = in.at;
-    run->special = in.special;
-    run->left_out = in.left_out;
-    run->page = page == &nowhere ? NULL : page;
-    batch->count = row;
-}
-
-ISA static void decode_accesses(fm_access_run *run, fm_rows *rows)
-{
-    enum { USUAL = FM_COLUMN_SIZE, TAGGED = FM_COLUMN_SIZE | FM_COLUMN_TAG };
-    unsigned columns = rows->columns & ~(unsigned)FM_COLUMN_THREAD;
-    if (columns == TAGGED)
-        accesses_loop(run, rows, TAGGED);
-    else if (columns == USUAL)
-        accesses_loop(run, rows, USUAL);
-    else
-        accesses_loop(run, rows, columns);
-}
-
-const fm_decode_kernels fm_decode_avx2 = {
-    .isa = "avx2",
-    .usable = usable_avx2,
-    .heads = find_heads,
-    .blocks = decode_blocks,
-    .block = decode_block,
-    .specials = find_specials,
-    .accesses = decode_accesses,
-};
+/* Blocks that are not plain come one by one, with calls: the row by row way is good enough. */
+#define store_any fm_store_each
+#define store_specials store_heads
+#define first_specials first_heads
+#define KERNELS fm_decode_avx2
+#define ISA_TEXT "avx2"
+#include "collect/decode_body.h"
 #endif

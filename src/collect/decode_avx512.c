@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode_avx512.c - the receiver's kernels with AVX-512: eight words at a time.
- *
- * Stores into the rows are whole vectors: what is behind the last row is overwritten by the next ones.
+ * decode_avx512.c - the receiver's kernels (decode_body.h) with AVX-512: eight words at a time.
  */
 #include "collect/decode_kernels.h"
 
@@ -14,51 +12,66 @@
 
 enum { AHEAD = 512 }; /* words */
 
-static bool usable_avx512(void)
+static bool usable(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-ISA static size_t find_heads(const uint64_t *words, size_t from, size_t to, uint32_t *heads, bool *zeros)
+enum { HEAD_STEP = 16, SPECIAL_STEP = 8, LANES = 8 };
+
+ISA_INLINE unsigned mark_heads(const uint64_t *words, unsigned *zero)
 {
-    size_t count = 0;
-    __mmask8 zero = 0;
-    __m512i places = _mm512_add_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-                                      _mm512_set1_epi32((int)from));
-    for (; from + 16 <= to; from += 16) {
-        __m512i low = _mm512_loadu_si512(words + from), high = _mm512_loadu_si512(words + from + 8);
-        /* The next page of memory: the processor does not look that far by itself. */
-        _mm_prefetch((const char *)(words + from + AHEAD), _MM_HINT_T0);
-        _mm_prefetch((const char *)(words + from + AHEAD + 8), _MM_HINT_T0);
-        __mmask16 both = _mm512_kunpackb(_mm512_movepi64_mask(high), _mm512_movepi64_mask(low));
-        zero |= _mm512_testn_epi64_mask(low, low) | _mm512_testn_epi64_mask(high, high);
-        _mm512_storeu_si512(heads + count, _mm512_maskz_compress_epi32(both, places));
-        count += (size_t)_mm_popcnt_u32(both);
-        places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
-    }
-    bool late = false;
-    for (; from < to; from++) {
-        uint64_t word = fm_word(&words[from]);
-        heads[count] = (uint32_t)from;
-        count += word >> 63;
-        late |= word == 0;
-    }
-    *zeros = zero || late;
-    return count;
+    __m512i low = _mm512_loadu_si512(words), high = _mm512_loadu_si512(words + 8);
+    /* The next page of memory: the processor does not look that far by itself. */
+    _mm_prefetch((const char *)(words + AHEAD), _MM_HINT_T0);
+    _mm_prefetch((const char *)(words + AHEAD + 8), _MM_HINT_T0);
+    *zero |= (unsigned)(_mm512_testn_epi64_mask(low, low) | _mm512_testn_epi64_mask(high, high));
+    return _mm512_kunpackb(_mm512_movepi64_mask(high), _mm512_movepi64_mask(low));
 }
 
-/* Which columns are there, and whether the stack is left out: known when a loop is compiled. */
-typedef struct loop_kind {
-    unsigned columns;
-    bool zeros, no_stack;
-} loop_kind;
+ISA_INLINE unsigned mark_specials(const uint64_t *words)
+{
+    const __m512i size_of = _mm512_loadu_si512(fm_access_sizes);
+    __m512i eight = _mm512_loadu_si512(words);
+    _mm_prefetch((const char *)(words + AHEAD), _MM_HINT_T0);
+    __m256i codes = _mm256_srli_epi32(_mm512_cvtepi64_epi32(eight), 12); /* low four bits select */
+    __m256i sizes = _mm512_castsi512_si256(_mm512_permutexvar_epi32(_mm512_castsi256_si512(codes), size_of));
+    return _mm512_movepi64_mask(eight) | (unsigned)_mm256_testn_epi32_mask(sizes, sizes);
+}
+
+typedef __m512i head_places;
+typedef __m256i special_places;
+
+ISA_INLINE head_places first_heads(size_t from)
+{
+    return _mm512_add_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                            _mm512_set1_epi32((int)from));
+}
+
+ISA_INLINE void store_heads(uint32_t *to, head_places *places, unsigned found)
+{
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)found, *places));
+    *places = _mm512_add_epi32(*places, _mm512_set1_epi32(HEAD_STEP));
+}
+
+ISA_INLINE special_places first_specials(size_t from)
+{
+    return _mm256_add_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), _mm256_set1_epi32((int)from));
+}
+
+ISA_INLINE void store_specials(uint32_t *to, special_places *places, unsigned found)
+{
+    _mm256_storeu_si256((__m256i *)to, _mm256_maskz_compress_epi32((__mmask8)found, *places));
+    *places = _mm256_add_epi32(*places, _mm256_set1_epi32(SPECIAL_STEP));
+}
 
 /* The columns that a block's definition gives, for its accesses from `row` on: eight, or those in keep moved
  * together. */
-ISA_INLINE void store_static_fields(fm_row_memory *rows, size_t row, loop_kind loop, const fm_block_run *run,
-                                    size_t group, bool plain, bool all, __mmask8 keep)
+ISA_INLINE void store_static_fields(fm_row_memory *rows, size_t row, fm_loop_kind loop,
+                                    const fm_block_run *run, size_t group, bool plain, bool all,
+                                    __mmask8 keep)
 {
     if (loop.columns & FM_COLUMN_SIZE) {
         __m256i sizes = plain
@@ -96,8 +109,8 @@ ISA_INLINE __m512i group_addresses(const fm_block_group *group, const uint64_t *
 }
 
 /* Up to eight accesses; returns the row behind them. */
-ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, loop_kind loop, fm_block_run *run, size_t at,
-                              size_t group, size_t count)
+ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, fm_loop_kind loop, fm_block_run *run,
+                              size_t at, size_t group, size_t count)
 {
     __m512i addresses = group_addresses(&run->groups[group], run->words + at);
     __mmask8 there = 0, missing = 0, stack = 0;
@@ -123,82 +136,6 @@ ISA_INLINE size_t store_group(fm_row_memory *rows, size_t row, loop_kind loop, f
     return row + (size_t)_mm_popcnt_u32(keep);
 }
 
-/* A block of several groups, or one that was left before its end. */
-ISA_INLINE size_t store_groups(fm_row_memory *rows, size_t row, loop_kind loop, fm_block_run *run, size_t at,
-                               size_t group, size_t count)
-{
-    uint64_t packed = run->groups[group].words;
-    while (count > fm_group_words(packed)) {
-        row = store_group(rows, row, loop, run, at, group, FM_GROUP);
-        at += fm_group_words(packed);
-        count -= fm_group_words(packed);
-        packed = run->groups[++group].words;
-    }
-    return store_group(rows, row, loop, run, at, group, fm_group_reach(packed, count));
-}
-
-ISA_INLINE void blocks_loop(fm_block_run *run, fm_rows *batch, loop_kind loop)
-{
-    fm_block_run in = *run; /* a copy that nothing else points to: it stays in registers */
-    fm_row_memory *rows = batch->at;
-    const uint32_t *head = in.heads + in.head;
-    const uint32_t *const end = in.heads + in.head_count;
-    size_t row = batch->count, at = head[0];
-    for (; head < end; head++) {
-        const size_t next = head[1], behind = next - at; /* words and the first one */
-        const uint64_t number = fm_block_number(fm_word(&in.words[at]));
-        if (__builtin_expect(number >= in.block_count, 0)) break;
-        const fm_block *block = &in.blocks[number];
-        if (__builtin_expect(behind == block->whole, 1)) {
-            row = store_group(rows, row, loop, &in, at + 1, block->group, block->accesses);
-        } else {
-            if (behind > block->limit) break;
-            row = store_groups(rows, row, loop, &in, at + 1, block->group, behind - 1);
-        }
-        at = next;
-    }
-    run->head = (size_t)(head - in.heads);
-    run->left_out = in.left_out;
-    batch->count = row;
-}
-
-enum { USUAL = FM_COLUMN_SIZE, TAGGED = FM_COLUMN_SIZE | FM_COLUMN_TAG, NOT_THREAD = ~(int)FM_COLUMN_THREAD };
-
-/* Each loop in a function of its own: together they leave the compiler too few registers for any. */
-#define LOOP ISA static __attribute__((noinline)) void
-LOOP tagged_loop(fm_block_run *run, fm_rows *rows)
-{
-    blocks_loop(run, rows, (loop_kind){TAGGED, false, false});
-}
-LOOP tagged_loop_with_zeros(fm_block_run *run, fm_rows *rows)
-{
-    blocks_loop(run, rows, (loop_kind){TAGGED, true, false});
-}
-LOOP usual_loop(fm_block_run *run, fm_rows *rows)
-{
-    blocks_loop(run, rows, (loop_kind){USUAL, false, false});
-}
-LOOP usual_loop_with_zeros(fm_block_run *run, fm_rows *rows)
-{
-    blocks_loop(run, rows, (loop_kind){USUAL, true, false});
-}
-LOOP any_loop(fm_block_run *run, fm_rows *rows)
-{
-    blocks_loop(run, rows, (loop_kind){rows->columns & (unsigned)NOT_THREAD, true, true});
-}
-
-ISA static void decode_blocks(fm_block_run *run, fm_rows *rows)
-{
-    const unsigned columns = rows->columns & (unsigned)NOT_THREAD;
-    if (run->head >= run->head_count) return;
-    if (columns == TAGGED && run->stack_span == 0)
-        (run->zeros ? tagged_loop_with_zeros : tagged_loop)(run, rows);
-    else if (columns == USUAL && run->stack_span == 0)
-        (run->zeros ? usual_loop_with_zeros : usual_loop)(run, rows);
-    else
-        any_loop(run, rows);
-}
-
 /* The same for one group of a block that need not be plain. */
 ISA_INLINE size_t store_any(fm_row_memory *rows, size_t row, unsigned columns, fm_block_run *run, size_t at,
                             size_t group, size_t count, const uint32_t *tags, bool inside)
@@ -213,7 +150,7 @@ ISA_INLINE size_t store_any(fm_row_memory *rows, size_t row, unsigned columns, f
             keep, _mm512_sub_epi64(addresses, _mm512_set1_epi64((long long)run->stack_low)),
             _mm512_set1_epi64((long long)run->stack_span));
     if (!tags) tags = run->groups[group].tag;
-    loop_kind loop = {columns & ~(unsigned)FM_COLUMN_TAG, true, true};
+    fm_loop_kind loop = {columns & ~(unsigned)FM_COLUMN_TAG, true, true};
     bool all = keep == there;
     __m256i eight = _mm256_loadu_si256((const __m256i *)tags);
     if (__builtin_expect(all, 1)) {
@@ -228,46 +165,6 @@ ISA_INLINE size_t store_any(fm_row_memory *rows, size_t row, unsigned columns, f
         _mm256_storeu_si256((__m256i *)(rows->tag + row), _mm256_maskz_compress_epi32(keep, eight));
     run->left_out += (uint64_t)_mm_popcnt_u32((unsigned)(happened & (__mmask8)~keep));
     return row + (size_t)_mm_popcnt_u32(keep);
-}
-
-ISA static void decode_block(fm_block_run *run, fm_rows *rows, size_t group, size_t at, size_t count,
-                             const uint32_t *tags, bool inside)
-{
-    unsigned columns = rows->columns & (unsigned)NOT_THREAD;
-    size_t row = rows->count;
-    uint64_t packed = run->groups[group].words;
-    while (__builtin_expect(count > fm_group_words(packed), 0)) {
-        row = store_any(rows->at, row, columns, run, at, group, FM_GROUP, tags, inside);
-        at += fm_group_words(packed);
-        count -= fm_group_words(packed);
-        packed = run->groups[++group].words;
-        if (tags) tags += FM_GROUP;
-    }
-    count = fm_group_reach(packed, count);
-    if (columns == TAGGED)
-        rows->count = store_any(rows->at, row, TAGGED, run, at, group, count, tags, inside);
-    else
-        rows->count = store_any(rows->at, row, columns, run, at, group, count, tags, inside);
-}
-
-ISA static size_t find_specials(const uint64_t *words, size_t from, size_t to, uint32_t *specials)
-{
-    size_t count = 0;
-    const __m512i size_of = _mm512_loadu_si512(fm_access_sizes);
-    __m256i places = _mm256_add_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), _mm256_set1_epi32((int)from));
-    for (; from < to; from += 8) { /* the words behind the last one are there, and cut off at the end */
-        __m512i eight = _mm512_loadu_si512(words + from);
-        _mm_prefetch((const char *)(words + from + AHEAD), _MM_HINT_T0);
-        __m256i codes = _mm256_srli_epi32(_mm512_cvtepi64_epi32(eight), 12); /* low four bits select */
-        __m256i sizes =
-            _mm512_castsi512_si256(_mm512_permutexvar_epi32(_mm512_castsi256_si512(codes), size_of));
-        __mmask8 found = _mm512_movepi64_mask(eight) | _mm256_testn_epi32_mask(sizes, sizes);
-        _mm256_storeu_si256((__m256i *)(specials + count), _mm256_maskz_compress_epi32(found, places));
-        count += (size_t)_mm_popcnt_u32(found);
-        places = _mm256_add_epi32(places, _mm256_set1_epi32(8));
-    }
-    while (count > 0 && specials[count - 1] >= to) count--;
-    return count;
 }
 
 /* Tags of eight places in a page. Not a gather: with the microcode against "Downfall" that takes 40 cycles.
@@ -287,7 +184,7 @@ ISA_INLINE __m256i look_up(const uint32_t *tags, __m256i places)
 }
 
 /* Up to eight accesses; *stopped: how many were done where one has no tag, else as it was. */
-ISA_INLINE size_t store_accesses(fm_row_memory *rows, size_t row, loop_kind loop, fm_access_run *run,
+ISA_INLINE size_t store_accesses(fm_row_memory *rows, size_t row, fm_loop_kind loop, fm_access_run *run,
                                  const fm_code_page *page, size_t at, unsigned count, unsigned *stopped)
 {
     const __m512i size_of = _mm512_loadu_si512(fm_access_sizes);
@@ -333,60 +230,7 @@ ISA_INLINE size_t store_accesses(fm_row_memory *rows, size_t row, loop_kind loop
     return row + count;
 }
 
-ISA_INLINE void accesses_loop(fm_access_run *run, fm_rows *batch, loop_kind loop)
-{
-    static const fm_code_page nowhere;
-    fm_access_run in = *run; /* a copy that nothing else points to */
-    fm_row_memory *rows = batch->at;
-    size_t row = batch->count;
-    const fm_code_page *page = in.page ? in.page : &nowhere;
-    for (;;) {
-        size_t stop = in.specials[in.special];
-        unsigned stopped = 8;
-        while (in.at + 8 < stop && stopped == 8) {
-            row = store_accesses(rows, row, loop, &in, page, in.at, 8, &stopped);
-            in.at += stopped;
-        }
-        if (__builtin_expect(stopped < 8, 0)) break;
-        unsigned left = (unsigned)(stop - in.at);
-        row = store_accesses(rows, row, loop, &in, page, in.at, left, &stopped);
-        if (__builtin_expect(stopped < 8, 0)) {
-            in.at += stopped;
-            break;
-        }
-        in.at = stop;
-        if (in.special == in.special_count) break;
-        const fm_code_page *other = fm_page_cached(in.cache, fm_word(&in.words[stop]));
-        if (!other) break;
-        page = other;
-        in.at++;
-        in.special++;
-    }
-    run->at = in.at;
-    run->special = in.special;
-    run->left_out = in.left_out;
-    run->page = page == &nowhere ? NULL : page;
-    batch->count = row;
-}
-
-ISA static void decode_accesses(fm_access_run *run, fm_rows *rows)
-{
-    unsigned columns = rows->columns & (unsigned)NOT_THREAD;
-    if (columns == TAGGED && run->stack_span == 0)
-        accesses_loop(run, rows, (loop_kind){TAGGED, false, false});
-    else if (columns == USUAL && run->stack_span == 0)
-        accesses_loop(run, rows, (loop_kind){USUAL, false, false});
-    else
-        accesses_loop(run, rows, (loop_kind){columns, false, true});
-}
-
-const fm_decode_kernels fm_decode_avx512 = {
-    .isa = "avx512",
-    .usable = usable_avx512,
-    .heads = find_heads,
-    .blocks = decode_blocks,
-    .block = decode_block,
-    .specials = find_specials,
-    .accesses = decode_accesses,
-};
+#define KERNELS fm_decode_avx512
+#define ISA_TEXT "avx512"
+#include "collect/decode_body.h"
 #endif

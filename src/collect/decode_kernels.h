@@ -175,6 +175,17 @@ typedef struct fm_decode_kernels {
     void (*accesses)(fm_access_run *run, fm_rows *rows);
 } fm_decode_kernels;
 
+/* ---- for decode_body.h ---- */
+
+/* Which columns are there, and whether zeros and the stack are left out: known when a loop is compiled. */
+typedef struct fm_loop_kind {
+    unsigned columns;
+    bool zeros, no_stack;
+} fm_loop_kind;
+
+/* Stands for the page of a channel that has named none. */
+extern const fm_code_page fm_code_nowhere;
+
 extern const fm_decode_kernels fm_decode_avx512, fm_decode_avx2, fm_decode_portable;
 /* NULL or "avx512", "avx2", "portable"; NULL when this machine cannot. */
 const fm_decode_kernels *fm_decode_kernels_find(const char *isa);
@@ -197,6 +208,27 @@ static inline const fm_code_page *fm_page_cached(fm_code_page *const *cache, uin
     uint64_t number = (word >> 16) ^ ((UINT64_C(128) | FM_RECORD_PAGE) << 40);
     const fm_code_page *page = cache[number % FM_PAGE_CACHE];
     return page && page->page == number ? page : NULL;
+}
+
+/* Accesses of one group one by one, whatever has to be left out; returns the row behind them. */
+static inline size_t fm_store_each(fm_row_memory *rows, size_t row, unsigned columns, fm_block_run *run,
+                                   size_t at, size_t group, size_t count, const uint32_t *tags, bool inside)
+{
+    const fm_block_marks *marks = &run->marks[group];
+    if (!tags) tags = run->groups[group].tag;
+    for (size_t in = 0; in < count; in++) {
+        uint64_t address = fm_group_address(&run->groups[group], run->words + at, in);
+        bool happened = address != 0 && (marks->wanted >> in & 1);
+        bool out = address - run->stack_low < run->stack_span || !(inside || (marks->inlined >> in & 1));
+        run->left_out += happened & out;
+        rows->address[row] = address;
+        if (columns & FM_COLUMN_SIZE) rows->size[row] = marks->size[in];
+        if (columns & FM_COLUMN_TAG) rows->tag[row] = tags[in];
+        if (columns & FM_COLUMN_KIND) rows->kind[row] = marks->kind[in];
+        if (columns & FM_COLUMN_SITE) rows->site[row] = run->sites[group * FM_GROUP + in];
+        row += happened & !out;
+    }
+    return row;
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "process/program_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,16 +32,6 @@ enum {
 };
 #define FILE_BYTES ((off_t)FM_STREAM_RINGS_OFFSET + (off_t)FM_STREAM_CHANNELS * FM_RING_BYTES + PAGE)
 
-static fm_status fail_to_share(int cause, fm_error *error)
-{
-    if (cause != EFBIG) return fm_fail_io(error, NULL, "make memory to share with the program", cause);
-    return fm_fail(
-        error, FM_E_IO, NULL,
-        "cannot make memory to share with the program: it counts as a file, and files must not be larger "
-        "than 'ulimit -f' says; that must be %" PRIu64 " KiB or more, whatever is written",
-        (uint64_t)FILE_BYTES >> 10);
-}
-
 fm_status fm_receiver_create(fm_receiver **receiver, uint32_t wants, fm_error *error)
 {
     fm_receiver *self = *receiver = fm_calloc(1, sizeof *self);
@@ -54,7 +45,7 @@ fm_status fm_receiver_create(fm_receiver **receiver, uint32_t wants, fm_error *e
         flock(self->file, LOCK_EX | LOCK_NB) == 0)
         self->session = mmap(NULL, FM_STREAM_RINGS_OFFSET, PROT_READ | PROT_WRITE, MAP_SHARED, self->file, 0);
     if (self->session == MAP_FAILED) {
-        fm_status status = fail_to_share(errno, error);
+        fm_status status = fm_proc_share_failed(errno, (uint64_t)FILE_BYTES, error);
         fm_receiver_destroy(self);
         *receiver = NULL;
         return status;

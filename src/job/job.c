@@ -39,7 +39,7 @@ static fm_status job_take_options(fm_job *job, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_job_create_sized(fm_job **job, const fm_job_options *options, size_t options_size,
+fm_status fm_job_create_sized(size_t options_size, fm_job **job, const fm_job_options *options,
                               fm_error *error)
 {
     fm_job *self = *job = fm_calloc(1, sizeof *self);
@@ -58,10 +58,12 @@ void fm_job_destroy(fm_job *job)
 {
     if (!job) return;
     for (size_t i = 0; i < FM_JOB_GRANULARITIES; i++) fm_profile_destroy(job->profile[i]);
+    fm_job_recording_destroy(job->recording);
     fm_collection_close(job->collection);
     fm_sampled_run_close(job->sampled);
     fm_output_abandon(job->distances);
     fm_job_code_destroy(job->code);
+    fm_job_phases_destroy(job->phases);
     free(job);
 }
 

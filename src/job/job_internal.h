@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 
+#include <fathom/experimental/observations.h>
 #include <fathom/job.h>
 #include <fathom/output.h>
-#include <fathom/sample.h>
 
 enum {
     FM_JOB_EDGES = 128 /* 32 caches make at most so many */,
@@ -33,7 +33,9 @@ typedef enum fm_job_source {
     FM_JOB_PROGRAM,
     FM_JOB_SAMPLES,
     FM_JOB_REGION,
-    FM_JOB_RECORDING
+    FM_JOB_RECORDING,
+    FM_JOB_PHASES,
+    FM_JOB_MODEL
 } fm_job_source;
 
 struct fm_job {
@@ -58,7 +60,9 @@ struct fm_job {
     fm_sampled_run *sampled;
     fm_sampled_facts facts;
     fm_job_end end;
-    struct fm_job_code *code; /* NULL: no source code */
+    struct fm_job_recording *recording; /* NULL: nothing is stored; and so on */
+    struct fm_job_code *code;
+    struct fm_job_phases *phases;
     /* Results. */
     fm_profile *profile[FM_JOB_GRANULARITIES];
     bool incomplete;
@@ -177,6 +181,15 @@ fm_status fm_job_region_profile(fm_job *job, const fm_region *region, const fm_r
                                 fm_profile **profile, fm_error *error);
 /* The misses before and after a change, and of the changes that were tried, for people. */
 void fm_job_show_changes(const fm_job *job, FILE *out);
+
+/* ---- job_record.c, job_distances.c ---- */
+
+void fm_job_recording_destroy(struct fm_job_recording *recording); /* NULL is fine */
+/* The files, with the processes that they are of. */
+void fm_job_show_recording(const fm_job *job, FILE *out, const fm_view_options *view);
+fm_status fm_job_show_phases(const fm_job *job, FILE *out, const fm_screen_options *screen,
+                             const fm_view_options *view, fm_error *error);
+void fm_job_phases_destroy(struct fm_job_phases *phases); /* NULL is fine */
 
 /* ---- trace_notes.c ---- */
 

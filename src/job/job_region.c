@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
-#include <fathom/pipeline.h>
+#include <fathom/experimental/pipeline.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -201,8 +201,8 @@ static fm_status make_code(fm_job *job, const char *path, fm_error *error)
     return FM_OK;
 }
 
-fm_status fm_job_region_open_sized(fm_job *job, const char *path, const fm_job_region_options *options,
-                                   size_t options_size, fm_error *error)
+fm_status fm_job_region_open_sized(size_t options_size, fm_job *job, const char *path,
+                                   const fm_job_region_options *options, fm_error *error)
 {
     FM_REQUIRE(job, error);
     FM_REQUIRE(path, error);

@@ -17,6 +17,8 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
+#include <fathom/experimental/checks.h>
+#include <fathom/experimental/verdicts.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +97,19 @@ fm_status fm_job_settle(fm_job *job, fm_error *error)
     return status;
 }
 
+size_t fm_profiles_caches(const fm_profile *const *profiles, size_t count, fm_cache *caches, size_t capacity)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < profiles[i]->cache_count && found < capacity; j++) {
+            const fm_cache *cache = &profiles[i]->caches[j];
+            bool known = false;
+            for (size_t k = 0; k < found; k++) known |= caches[k].bytes == cache->bytes;
+            if (!known) caches[found++] = *cache;
+        }
+    return found;
+}
+
 /* ---- files ---- */
 
 typedef struct result_file {
@@ -131,7 +146,7 @@ fm_status fm_profile_result_write(const char *path, fm_result_kind kind, const f
     return file_end(&file, status, error);
 }
 
-fm_status fm_report_write_file_sized(const char *path, const fm_report_options *page, size_t page_size,
+fm_status fm_report_write_file_sized(size_t page_size, const char *path, const fm_report_options *page,
                                      const fm_profile *const *profiles, size_t count, const fm_cache *caches,
                                      size_t cache_count, fm_error *error)
 {
@@ -140,7 +155,7 @@ fm_status fm_report_write_file_sized(const char *path, const fm_report_options *
     fm_status status = file_begin(&file, path, error);
     if (status != FM_OK) return status;
     status =
-        fm_report_write_page_sized(file.stream, page, page_size, profiles, count, caches, cache_count, error);
+        fm_report_write_page_sized(page_size, file.stream, page, profiles, count, caches, cache_count, error);
     return file_end(&file, status, error);
 }
 
@@ -164,7 +179,7 @@ static fm_status write_page(fm_job *job, const fm_job_files *files, fm_error *er
 }
 
 /* A result that cannot be written does not take the others with it: a run may have taken long. */
-fm_status fm_job_write_sized(fm_job *job, const fm_job_files *files, size_t files_size, fm_error *error)
+fm_status fm_job_write_sized(size_t files_size, fm_job *job, const fm_job_files *files, fm_error *error)
 {
     fm_job_files all;
     fm_error now;
@@ -259,10 +274,10 @@ static fm_status read_screen(fm_screen_options *own, const fm_screen_options *gi
     return status;
 }
 
-fm_status fm_profiles_show_sized(FILE *out, const fm_profile *const *profiles, size_t count,
-                                 const fm_cache *caches, size_t cache_count, const fm_screen_options *screen,
-                                 size_t screen_size, const fm_view_options *view, size_t view_size,
-                                 fm_error *error)
+fm_status fm_profiles_show_sized(size_t screen_size, size_t view_size, FILE *out,
+                                 const fm_profile *const *profiles, size_t count, const fm_cache *caches,
+                                 size_t cache_count, const fm_screen_options *screen,
+                                 const fm_view_options *view, fm_error *error)
 {
     fm_screen_options own;
     fm_view_options terminal;
@@ -299,8 +314,8 @@ static void show_code(FILE *out, const fm_profile *profile, const fm_view_option
     fm_view_bounds(out, profile, view);
 }
 
-fm_status fm_job_show_sized(fm_job *job, FILE *out, const fm_screen_options *screen, size_t screen_size,
-                            const fm_view_options *view, size_t view_size, fm_error *error)
+fm_status fm_job_show_sized(size_t screen_size, size_t view_size, fm_job *job, FILE *out,
+                            const fm_screen_options *screen, const fm_view_options *view, fm_error *error)
 {
     enum { LATENCY_LINES = 5 };
     fm_screen_options own;
@@ -311,7 +326,12 @@ fm_status fm_job_show_sized(fm_job *job, FILE *out, const fm_screen_options *scr
     const fm_profile *const *profiles;
     const size_t count = fm_job_profiles(job, &profiles);
     if (status != FM_OK) return status;
+    if (job->recording) {
+        fm_job_show_recording(job, out, &terminal);
+        return FM_OK;
+    }
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "there are no profiles yet");
+    if (job->phases) return fm_job_show_phases(job, out, &own, &terminal, error);
     if (job->source == FM_JOB_TRACE && !profiles[0]->cold_known)
         fm_job_note(job,
                     "more distinct blocks than can be remembered under fm_job_options.bound: first touches "

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
-#include <fathom/pipeline.h>
+#include <fathom/experimental/pipeline.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -431,7 +431,7 @@ static fm_status run_program(run_job *self, fm_collect_options *program, fm_erro
     return status == FM_OK ? fm_job_settle(job, error) : status;
 }
 
-fm_status fm_job_run_sized(fm_job *job, const fm_collect_options *program, size_t program_size,
+fm_status fm_job_run_sized(size_t program_size, fm_job *job, const fm_collect_options *program,
                            fm_error *error)
 {
     fm_collect_options own;

@@ -399,8 +399,9 @@ static void find_end(fm_job *job)
     job->end = (fm_job_end){.known = last.ended, .exit_code = last.exit_code, .signal = last.signal};
 }
 
-fm_status fm_job_sample_sized(fm_job *job, const fm_sampled_run_options *program, size_t program_size,
-                              const fm_estimate_options *estimate, size_t estimate_size, fm_error *error)
+fm_status fm_job_sample_sized(size_t program_size, size_t estimate_size, fm_job *job,
+                              const fm_sampled_run_options *program, const fm_estimate_options *estimate,
+                              fm_error *error)
 {
     sample_job self = {.job = job};
     FM_REQUIRE(job, error);

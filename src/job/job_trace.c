@@ -15,7 +15,7 @@
 
 #include "base/sized.h"
 
-#include <fathom/cluster.h>
+#include <fathom/experimental/cluster.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -363,8 +363,8 @@ static fm_status analyze_trace(trace_job *self, const char *path, fm_reader_opti
     return fm_job_settle(job, error);
 }
 
-fm_status fm_job_trace_sized(fm_job *job, const char *path, const fm_reader_options *reading,
-                             size_t reading_size, fm_error *error)
+fm_status fm_job_trace_sized(size_t reading_size, fm_job *job, const char *path,
+                             const fm_reader_options *reading, fm_error *error)
 {
     fm_reader_options own;
     FM_REQUIRE(job, error);
@@ -473,8 +473,8 @@ static fm_status analyze_together(trace_job *self, const char *path, const glob_
     return FM_OK;
 }
 
-fm_status fm_job_ranks_sized(fm_job *job, const char *path, const char *shards,
-                             const fm_reader_options *reading, size_t reading_size, fm_error *error)
+fm_status fm_job_ranks_sized(size_t reading_size, fm_job *job, const char *path, const char *shards,
+                             const fm_reader_options *reading, fm_error *error)
 {
     fm_reader_options own;
     bool first = false, memory_addresses = false;

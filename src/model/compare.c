@@ -261,8 +261,8 @@ static fm_status comparison_fill(const fm_profile *a, const fm_profile *b, fm_co
     return FM_OK;
 }
 
-fm_status fm_profile_compare_sized(const fm_profile *a, const fm_profile *b, fm_comparison *result,
-                                   size_t result_size, fm_error *error)
+fm_status fm_profile_compare_sized(size_t result_size, const fm_profile *a, const fm_profile *b,
+                                   fm_comparison *result, fm_error *error)
 {
     FM_REQUIRE(a, error);
     FM_REQUIRE(b, error);

@@ -61,6 +61,8 @@ static void curve_append(fm_curve *curve, uint64_t blocks, uint64_t misses, uint
     fm_curve_point point = {.blocks = blocks, .misses = (double)misses};
     point.ratio = references ? (double)misses / (double)references : 0;
     if (curve->count && curve->points[curve->count - 1].blocks == blocks) curve->count--;
+    FM_ASSERT(curve->count == 0 || (curve->points[curve->count - 1].blocks < blocks &&
+                                    curve->points[curve->count - 1].misses >= point.misses));
     curve->points[curve->count++] = point;
 }
 

@@ -48,6 +48,7 @@ static void phase_windows_clear(fm_phase_windows *windows)
 static void windows_widen(fm_phase_windows *windows)
 {
     fm_class_counts *each = windows->each;
+    FM_ASSERT(windows->count == FM_PHASE_WINDOWS);
     for (size_t i = 0; i < FM_PHASE_WINDOWS / 2; i++) {
         const fm_class_counts *a = &each[2 * i], *b = &each[2 * i + 1];
         fm_class_counts sum = {.all = a->all + b->all};

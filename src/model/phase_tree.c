@@ -258,6 +258,7 @@ static fm_status add_nodes(nesting *self, const fm_phase_tree *tree, size_t node
     fm_status status = FM_OK;
     for (; node != FM_NO_NODE && status == FM_OK; node = tree->nodes[node].after) {
         const fm_phase_node *one = &tree->nodes[node];
+        FM_ASSERT(node < tree->count && one->begin < one->end && one->end <= self->count);
         status =
             add_phase(self, level, self->inside[one->begin].begin, self->inside[one->end - 1].end, error);
         if (status == FM_OK && one->round && level + 1 < FM_MOST_PHASE_LEVELS)

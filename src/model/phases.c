@@ -175,7 +175,7 @@ struct fm_sampler {
     uint64_t size, after;
 };
 
-fm_status fm_sampler_create_sized(fm_sampler **sampler, const fm_sampler_options *given, size_t given_size,
+fm_status fm_sampler_create_sized(size_t given_size, fm_sampler **sampler, const fm_sampler_options *given,
                                   fm_error *error)
 {
     *sampler = NULL;

@@ -310,8 +310,8 @@ static fm_status expectation_make(const fm_model *model, double size, fm_expecta
     return FM_OK;
 }
 
-fm_status fm_model_expect_sized(const fm_model *model, double size, fm_expectation *expectation,
-                                size_t expectation_size, fm_error *error)
+fm_status fm_model_expect_sized(size_t expectation_size, const fm_model *model, double size,
+                                fm_expectation *expectation, fm_error *error)
 {
     FM_REQUIRE(model, error);
     fm_expectation found = {.references_factor = INFINITY};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_internal.h - what the parts of the estimators share (fathom/sample.h). Internal.
+ * sample_internal.h - what the parts of the estimators share (fathom/experimental/observations.h). Internal.
  *
  *     sample_observations.c  bursts and watches as they were told; the same in the order of time distances,
  * each with its weight sample_weigh.c         weights that fit what is known of all samples, of reuses that
@@ -14,7 +14,7 @@
 
 #include "base/random_seed.h"
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 
 /* ---- observations ---- */
 

@@ -31,7 +31,7 @@ uint64_t fm_sample_bin_middle(size_t bin)
     return lo + (hi - lo) / 2;
 }
 
-fm_status fm_samples_create_sized(fm_samples **samples, const fm_samples_options *given, size_t given_size,
+fm_status fm_samples_create_sized(size_t given_size, fm_samples **samples, const fm_samples_options *given,
                                   fm_error *error)
 {
     *samples = NULL;
@@ -174,7 +174,7 @@ static fm_status check_burst(const fm_samples *samples, const fm_burst *burst, f
     return status;
 }
 
-fm_status fm_samples_add_burst_sized(fm_samples *samples, const fm_burst *given, size_t given_size,
+fm_status fm_samples_add_burst_sized(size_t given_size, fm_samples *samples, const fm_burst *given,
                                      fm_error *error)
 {
     FM_REQUIRE(samples, error);
@@ -242,7 +242,7 @@ static fm_status check_watch(const fm_samples *samples, const fm_sample_watch *w
     return FM_OK;
 }
 
-fm_status fm_samples_add_watch_sized(fm_samples *samples, const fm_sample_watch *given, size_t given_size,
+fm_status fm_samples_add_watch_sized(size_t given_size, fm_samples *samples, const fm_sample_watch *given,
                                      fm_error *error)
 {
     FM_REQUIRE(samples, error);

@@ -620,8 +620,8 @@ static fm_status estimate_make(making *self, fm_error *error)
     return status;
 }
 
-fm_status fm_estimate_create_sized(fm_estimate **estimate, const fm_samples *samples,
-                                   const fm_estimate_options *given, size_t given_size, fm_error *error)
+fm_status fm_estimate_create_sized(size_t given_size, fm_estimate **estimate, const fm_samples *samples,
+                                   const fm_estimate_options *given, fm_error *error)
 {
     *estimate = NULL;
     FM_REQUIRE(samples, error);

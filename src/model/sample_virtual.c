@@ -115,9 +115,8 @@ static uint64_t draw_next(fm_virtual_sampler *sampler)
     return sampler->clock + least + fm_sample_random_below(&sampler->random, 2 * (period - least) + 1);
 }
 
-fm_status fm_virtual_sampler_create_sized(fm_virtual_sampler **sampler,
-                                          const fm_virtual_sampler_options *given, size_t given_size,
-                                          fm_error *error)
+fm_status fm_virtual_sampler_create_sized(size_t given_size, fm_virtual_sampler **sampler,
+                                          const fm_virtual_sampler_options *given, fm_error *error)
 {
     *sampler = NULL;
     fm_virtual_sampler_options options;

@@ -336,20 +336,21 @@ static size_t strata_collect(const fm_samples *samples, const fm_estimate_option
         const fm_sample_watch *watch = &samples->watches[i];
         const bool armed = watch->end != FM_WATCH_NOT_ARMED;
         if ((watch->burst == 0 && !told) || watch->since > 0) continue;
-        all[count++] = (stratum){.code = code_of(options, watch->use),
-                                 .of_bursts = watch->burst > 0,
-                                 .count = armed,
-                                 .known = watch->burst > 0 ? 0 : watch->weight,
-                                 .sum = armed ? weights[i] : 0};
+        all[count] = (stratum){.code = code_of(options, watch->use),
+                               .of_bursts = watch->burst > 0,
+                               .count = armed,
+                               .known = watch->burst > 0 ? 0 : watch->weight,
+                               .sum = armed ? weights[i] : 0};
+        count++;
     }
     count = strata_join(all, count);
     for (size_t i = 0; i < samples->burst_count; i++) {
         const fm_sample_burst *burst = &samples->bursts[i];
         const fm_burst_reuse *cut = samples->reuses + burst->first + burst->found_count;
         for (size_t k = 0; k < burst->cut_count && !burst->ended; k++)
-            all[count++] = (stratum){.code = code_of(options, cut[k].use),
-                                     .of_bursts = true,
-                                     .known = burst->weight / (double)burst->uses * (double)cut[k].count};
+            all[count] = (stratum){.code = code_of(options, cut[k].use),
+                                   .of_bursts = true,
+                                   .known = burst->weight / (double)burst->uses * (double)cut[k].count};
     }
     return strata_join(all, count);
 }

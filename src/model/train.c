@@ -338,8 +338,8 @@ static fm_status note_runs(fm_model *model, const input *inputs, size_t count, f
     return FM_OK;
 }
 
-fm_status fm_model_train_sized(fm_model **model, const fm_profile *const *profiles, size_t count,
-                               const fm_training_options *given, size_t given_size, fm_error *error)
+fm_status fm_model_train_sized(size_t given_size, fm_model **model, const fm_profile *const *profiles,
+                               size_t count, const fm_training_options *given, fm_error *error)
 {
     *model = NULL;
     fm_training_options known;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -155,4 +156,14 @@ fm_status fm_proc_shows(int file, const char *path, const char *doing, fm_error 
         "is not mounted here, or is that of other processes (another PID namespace); %s needs it: mount "
         "-t proc proc /proc",
         doing);
+}
+
+fm_status fm_proc_share_failed(int cause, uint64_t bytes, fm_error *error)
+{
+    if (cause != EFBIG) return fm_fail_io(error, NULL, "make memory to share with the program", cause);
+    return fm_fail(
+        error, FM_E_IO, NULL,
+        "cannot make memory to share with the program: it counts as a file, and files must not be larger "
+        "than 'ulimit -f' says; that must be %" PRIu64 " KiB or more, whatever is written",
+        bytes >> 10);
 }

@@ -67,6 +67,11 @@ fm_status fm_program_refuse(const fm_program_file *program, const char *done, co
 char *fm_program_called(const char *typed, const char *program);
 /* The same for a process that runs. */
 char *fm_process_called(uint32_t pid, const char *program);
+/* The name that is shown of a program. */
+static inline const char *fm_program_shown(const char *program, const char *called)
+{
+    return called ? called : program;
+}
 
 /* ---- proc files ---- */
 
@@ -125,5 +130,7 @@ void fm_proc_maps_close(fm_proc_maps *maps);
 /* FM_E_UNSUPPORTED where `path`, a name of an open file of ours in /proc, does not lead to it: then programs
  * that we start do not find it there either. doing: what needs it, "tracing". */
 fm_status fm_proc_shows(int file, const char *path, const char *doing, fm_error *error);
+/* Why there is no file of so many bytes in memory (errno). */
+fm_status fm_proc_share_failed(int cause, uint64_t bytes, fm_error *error);
 
 #endif

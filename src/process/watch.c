@@ -510,3 +510,19 @@ void fm_watch_end(fm_watch *watch)
     watch->begun = false;
     __atomic_store_n(&watched.taken, 0, __ATOMIC_SEQ_CST);
 }
+
+/* ---- how a process ended ---- */
+
+void fm_wait_status_read(int status, int *exit_code, int *signal)
+{
+    *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    *exit_code = *signal ? 0 : WEXITSTATUS(status);
+}
+
+bool fm_signal_is_crash(int number)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (own[i] == number) return true;
+    return false;
+}

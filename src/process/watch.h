@@ -142,4 +142,11 @@ void fm_watch_wait(fm_watch *watch, double seconds);
 void fm_watch_terminate(fm_watch *watch, int number);
 void fm_watch_kill(fm_watch *watch);
 
+/* ---- how a process ended ---- */
+
+/* Of a status as of waitpid: one of the two, the other is 0. */
+void fm_wait_status_read(int status, int *exit_code, int *signal);
+/* Does a program get this signal by its own fault, rather than from outside? */
+bool fm_signal_is_crash(int number);
+
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_kind.c - see fathom/file_kind.h. It reads no more than a file's beginning, and checks nothing else of
- * it. */
+/* file_kind.c - see fathom/experimental/checks.h. It reads no more than a file's beginning, and checks
+ * nothing else of it. */
 #define _GNU_SOURCE /* memmem */
-#include <fathom/file_kind.h>
+#include <fathom/experimental/checks.h>
 
 #include <ctype.h>
 #include <errno.h>

@@ -8,6 +8,7 @@
 #include "profile/attribution/attribution_json.h"
 #include "profile/histogram.h"
 
+#include <fathom/experimental/checks.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
  */
 #include "program/program_tables.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -112,6 +113,7 @@ static uint32_t new_node(fm_heap_tree *tree)
 
 static void drop_node(fm_heap_tree *tree, uint32_t gone)
 {
+    FM_ASSERT(gone < tree->used);
     tree->nodes[gone].next = tree->first_free;
     tree->first_free = gone;
     tree->free_count++;
@@ -170,6 +172,7 @@ static void split_child(fm_heap_tree *tree, node *parent, unsigned index, bool l
     uint32_t made = new_node(tree), old = parent->of.child[index];
     node *left = &tree->nodes[old], *right = &tree->nodes[made];
     unsigned stay = address > left->key[WIDTH - 1] ? WIDTH - 2 : WIDTH / 2;
+    FM_ASSERT(left->count == WIDTH && parent->count < WIDTH);
     right->count = WIDTH - stay;
     move_items(right, 0, left, stay, right->count, leaves);
     left->count = stay;
@@ -236,6 +239,8 @@ int fm_heap_tree_insert(fm_heap_tree *tree, fm_heap_block block)
             move_items(at, i + 1, at, i, at->count - i, true);
             at->key[i] = block.start;
             at->of.block[i] = (uint64_t)block.context << SIZE_BITS | (block.end - block.start);
+            FM_ASSERT(i == 0 || end_of(at, i - 1) <= block.start);
+            FM_ASSERT(i == at->count || block.end <= at->key[i + 1]);
             at->count++;
             tree->count++;
             return 0;

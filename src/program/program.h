@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - what is known of a program, whoever found it out (a receiver of references or of samples, a
- * stored trace): its files and where they lie in the memory of its processes, the places in them that make
- * references (sites), the calls that lead there (paths); and how all this becomes an attribution, which is
- * made here and nowhere else. Whose data an address is: object_map.h.
- *
- * A file is told from others by its path, so that a library that is unloaded and loaded again, wherever it
- * comes to lie, has the same sites. Code that is in no file has its address in memory.
+ * program.h - the model of a program that all receivers share: its files and their places in the memory of
+ * its processes, the instructions that access memory (sites), the calls that lead to them (paths); and how
+ * all of it becomes an attribution, which no other code makes. Data objects: object_map.h. The README
+ * explains the design.
  */
 #ifndef FATHOM_PROGRAM_PROGRAM_H
 #define FATHOM_PROGRAM_PROGRAM_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_tables.c - see program_tables.h: all but the heap, which heap_tree.c has. */
 #include "program/program_tables.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -97,6 +98,8 @@ static void insert_at(fm_address_ranges *ranges, size_t index, fm_address_range 
     memmove(ranges->list + index + 1, ranges->list + index, (ranges->count - index) * sizeof *ranges->list);
     ranges->list[index] = range;
     ranges->count++;
+    FM_ASSERT(index == 0 || ranges->list[index - 1].high <= range.low);
+    FM_ASSERT(index + 1 == ranges->count || range.high <= ranges->list[index + 1].low);
 }
 
 int fm_address_ranges_cut(fm_address_ranges *ranges, uint64_t low, uint64_t high)

@@ -42,12 +42,7 @@ fm_status fm_sample_memory_create(fm_sample_memory *memory, fm_error *error)
     if (memory->session == MAP_FAILED) {
         const int cause = errno;
         fm_sample_memory_destroy(memory);
-        if (cause != EFBIG) return fm_fail_io(error, NULL, "make memory to share with the program", cause);
-        return fm_fail(error, FM_E_IO, NULL,
-                       "cannot make memory to share with the program: it counts as a file, and files must "
-                       "not be larger than 'ulimit -f' says; that must be %" PRIu64
-                       " KiB or more, whatever is written",
-                       bytes >> 10);
+        return fm_proc_share_failed(cause, bytes, error);
     }
     begin_session(memory->session);
     return FM_OK;
@@ -177,10 +172,8 @@ static void collect_told(fm_sampled_run *run, told *all, fm_sample_allocation *c
 
 static fm_sampled_process *process_numbered(fm_sampled_run *run, uint32_t serial)
 {
-    fm_sampled_process *found = NULL;
     pthread_mutex_lock(&run->lock);
-    for (size_t i = run->process_count; i-- > 0 && !found && serial;)
-        if (run->processes[i]->serial == serial) found = run->processes[i];
+    fm_sampled_process *found = serial ? fm_sampled_process_numbered(run, serial) : NULL;
     pthread_mutex_unlock(&run->lock);
     return found;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampled_observations.c - what was seen of a thread becomes observations (fathom/sample.h).
+ * sampled_observations.c - what was seen of a thread becomes observations
+ * (fathom/experimental/observations.h).
  *
  * Clock samples are uniform in time, and watches are timed in time; both have to be told in references, by
  * the thread's timeline.
@@ -11,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 #include <math.h>
 #include <stdlib.h>
 

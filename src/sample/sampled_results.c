@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "process/program_file.h"
 #include "profile/accuracy.h"
 #include "sample/sampled_run_state.h"
 
@@ -38,7 +39,7 @@ static void sum_threads(const fm_sampled_run *run, fm_sampled_run_state *state)
     }
 }
 
-void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *state, size_t state_size)
+void fm_sampled_run_state_get_sized(size_t state_size, fm_sampled_run *run, fm_sampled_run_state *state)
 {
     fm_sampled_run_state now = {
         .seconds = run->ended ? run->seconds : fm_now() - run->watch.started,
@@ -70,12 +71,6 @@ void fm_sampled_run_state_get_sized(fm_sampled_run *run, fm_sampled_run_state *s
 
 /* ---- processes ---- */
 
-static bool is_crash(int number)
-{
-    return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE ||
-           number == SIGABRT || number == SIGTRAP || number == SIGSYS;
-}
-
 size_t fm_sampled_run_processes(const fm_sampled_run *run)
 {
     return run->process_count ? run->process_count : 1;
@@ -89,14 +84,9 @@ static const char *missing_of(const fm_sampled_run *run, const fm_sampled_run_pr
     if (trouble & FM_SAMPLE_TROUBLE_SECCOMP)
         return "it gave up system calls (seccomp): sampling ended there, as it would have been killed for it";
     if (trouble & FM_SAMPLE_TROUBLE_TIMER) return "there was no clock for it";
-    if (process->ended && process->signal && !is_crash(process->signal) && !run->limit_reached)
+    if (process->ended && process->signal && !fm_signal_is_crash(process->signal) && !run->limit_reached)
         return "it was killed before its end";
     return NULL;
-}
-
-static const char *shown_program(const fm_sampled_process *process)
-{
-    return process->called ? process->called : process->program;
 }
 
 /* The program that a process became. */
@@ -109,7 +99,7 @@ static const char *became_program(const fm_sampled_run *run, const fm_sampled_pr
             (!next || other->serial < next->serial))
             next = other;
     }
-    return next && process->watched.replaced ? shown_program(next) : NULL;
+    return next && process->watched.replaced ? fm_program_shown(next->program, next->called) : NULL;
 }
 
 /* Bursts whose logs could be read; accesses that counters sampled. */
@@ -120,8 +110,8 @@ static uint64_t understood_bursts(const fm_sampled_thread *thread)
     return count;
 }
 
-void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
-                                      fm_sampled_run_process *process, size_t process_size)
+void fm_sampled_run_process_get_sized(size_t process_size, const fm_sampled_run *run, size_t index,
+                                      fm_sampled_run_process *process)
 {
     fm_sampled_run_process known = {0};
     uint32_t trouble = 0;
@@ -130,7 +120,7 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
         const fm_sampled_process *seen = run->processes[index];
         known = (fm_sampled_run_process){.pid = seen->watched.pid,
                                          .parent_pid = seen->parent_pid,
-                                         .program = shown_program(seen),
+                                         .program = fm_program_shown(seen->program, seen->called),
                                          .by_exec = seen->by_exec,
                                          .became = became_program(run, seen),
                                          .attached = true,
@@ -147,10 +137,7 @@ void fm_sampled_run_process_get_sized(const fm_sampled_run *run, size_t index,
                                      .ended = run->watch.child_gone};
         status = run->watch.child_status;
     }
-    if (known.ended && WIFSIGNALED(status))
-        known.signal = WTERMSIG(status);
-    else if (known.ended)
-        known.exit_code = WEXITSTATUS(status);
+    if (known.ended) fm_wait_status_read(status, &known.exit_code, &known.signal);
     known.what_missing = missing_of(run, &known, trouble);
     known.complete = !known.what_missing;
     fm_sized_copy(process, process_size, &known, sizeof known);
@@ -167,11 +154,10 @@ static double mean_rate(const fm_sampled_run *run)
     return nanoseconds > 0 ? accesses / nanoseconds : 1;
 }
 
-fm_status fm_sampled_run_take(fm_sampled_run *run, size_t granularity, size_t process, fm_samples **samples,
-                              fm_error *error)
+static fm_status take_observations(fm_sampled_run *run, size_t granularity, size_t process,
+                                   fm_samples **samples, fm_error *error)
 {
     *samples = NULL;
-    FM_REQUIRE(run, error);
     if (!run->ended || granularity >= run->context.granularity_count)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "the run has not ended, or has no such granularity");
     fm_status status = fm_sampled_samples_create(samples, UINT64_C(1) << run->context.shifts[granularity],
@@ -297,8 +283,8 @@ static fm_status tell_rates(const fm_sampled_run *run, fm_profile *profile, fm_e
         limited, limited == 1 ? " was" : "s were", run->context.ceiling);
 }
 
-fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity, size_t process,
-                                        const fm_estimate_options *given, size_t given_size,
+fm_status fm_sampled_run_estimate_sized(size_t given_size, fm_sampled_run *run, size_t granularity,
+                                        size_t process, const fm_estimate_options *given,
                                         fm_estimate **estimate, fm_error *error)
 {
     *estimate = NULL;
@@ -309,7 +295,7 @@ fm_status fm_sampled_run_estimate_sized(fm_sampled_run *run, size_t granularity,
     fm_samples *samples = NULL;
     fm_status status =
         fm_sized_read(&options, sizeof options, given, given_size, "fm_estimate_options", error);
-    if (status == FM_OK) status = fm_sampled_run_take(run, granularity, process, &samples, error);
+    if (status == FM_OK) status = take_observations(run, granularity, process, &samples, error);
     if (status == FM_OK) status = tell_tags(run, &options, error);
     if (options.reach == 0 && !run->context.counters) options.reach = BELIEVED_FROM;
     if (status == FM_OK) set_limits(run, granularity, process, &options);

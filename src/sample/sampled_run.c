@@ -217,8 +217,8 @@ static fm_status check_options(const fm_sampled_run_options *options, fm_error *
     return fm_check_choice(options->method, FM_SAMPLED_RUN_ANY, "fm_sampled_run_options.method", error);
 }
 
-fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_options *given,
-                                     size_t given_size, fm_error *error)
+fm_status fm_sampled_run_start_sized(size_t given_size, fm_sampled_run **run,
+                                     const fm_sampled_run_options *given, fm_error *error)
 {
     *run = NULL;
     fm_sampled_run_options options;
@@ -256,9 +256,9 @@ fm_status fm_sampled_run_start_sized(fm_sampled_run **run, const fm_sampled_run_
 
 /* ---- processes ---- */
 
-static fm_sampled_process *process_serial(fm_sampled_run *run, uint32_t serial)
+fm_sampled_process *fm_sampled_process_numbered(const fm_sampled_run *run, uint32_t serial)
 {
-    for (size_t i = 0; i < run->process_count; i++)
+    for (size_t i = run->process_count; i-- > 0;)
         if (run->processes[i]->serial == serial) return run->processes[i];
     return NULL;
 }
@@ -290,7 +290,7 @@ static fm_status attach_process(fm_sampled_run *run, uint32_t place, fm_error *e
     if (fm_array_reserve((void **)&run->processes, &run->process_capacity, run->process_count + 1,
                          sizeof(fm_sampled_process *)) != 0)
         status = fm_fail_memory(error, (run->process_count + 1) * sizeof(void *), "the processes");
-    else if (process_serial(run, shared.serial) == NULL) {
+    else if (fm_sampled_process_numbered(run, shared.serial) == NULL) {
         run->processes[run->process_count++] = made;
         run->places[place] = made;
     }
@@ -398,7 +398,7 @@ static void look_for_exec(fm_sampled_run *run)
     if (program && strcmp(program, process->program) != 0) {
         process->executed = true;
         fm_sampled_run_note(run, "%s executed %s, which was not sampled: only children that are followed are",
-                            process->called ? process->called : process->program, program);
+                            fm_program_shown(process->program, process->called), program);
     }
     free(program);
 }

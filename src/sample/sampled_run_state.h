@@ -109,6 +109,8 @@ void fm_sampled_run_note(fm_sampled_run *run, const char *format, ...) __attribu
 int fm_sampled_clock_add(fm_sampled_run *run, fm_sampled_process *process, uint32_t thread);
 /* Where the sampling runtime is. */
 fm_status fm_sampled_runtime_find(const fm_sampled_run *run, char *path, size_t size, fm_error *error);
+/* The process with a serial number; NULL: none. The lock is held. */
+fm_sampled_process *fm_sampled_process_numbered(const fm_sampled_run *run, uint32_t serial);
 /* Processes that have claimed a place are known. */
 fm_status fm_sampled_run_look(fm_sampled_run *run, fm_error *error);
 
@@ -145,7 +147,8 @@ void fm_sample_drain_abandon(fm_sampled_run *run);
 
 /* ---- sampled results ---- */
 
-/* Samples, for those who cannot include fathom/sample.h. Internal to src/sample. */
+/* Samples, for those who cannot include fathom/experimental/observations.h. Internal to src/sample. */
+typedef struct fm_samples fm_samples;
 
 fm_status fm_sampled_samples_create(fm_samples **samples, uint64_t granularity, bool counters,
                                     fm_error *error);

@@ -7,6 +7,7 @@
 #include "sample/sampled_program.h"
 
 #include <fathom/attribution.h>
+#include <fathom/experimental/observations.h>
 #include <fathom/sampled_run.h>
 #include <fathom/status.h>
 

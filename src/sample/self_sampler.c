@@ -215,8 +215,8 @@ static fm_status launch_helper(fm_running_sampler *sampler, const fm_running_sam
     return status;
 }
 
-fm_status fm_sampler_start_sized(fm_running_sampler **sampler, const fm_running_sampler_options *given,
-                                 size_t given_size, fm_error *error)
+fm_status fm_sampler_start_sized(size_t given_size, fm_running_sampler **sampler,
+                                 const fm_running_sampler_options *given, fm_error *error)
 {
     *sampler = NULL;
     fm_running_sampler_options options;

@@ -332,8 +332,8 @@ static fm_status check_options(const fm_static_options *options, fm_error *error
     return status;
 }
 
-fm_status fm_region_profile_sized(const fm_region *region, const fm_static_options *options,
-                                  size_t options_size, fm_profile **profile, fm_error *error)
+fm_status fm_region_profile_sized(size_t options_size, const fm_region *region,
+                                  const fm_static_options *options, fm_profile **profile, fm_error *error)
 {
     *profile = NULL;
     FM_REQUIRE(region, error);

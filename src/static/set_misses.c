@@ -154,8 +154,8 @@ static fm_status check_caches(const fm_static_options *options, const fm_set_mis
     return FM_OK;
 }
 
-fm_status fm_region_set_misses_sized(const fm_region *region, const fm_static_options *options,
-                                     size_t options_size, fm_set_misses *caches, size_t count,
+fm_status fm_region_set_misses_sized(size_t options_size, const fm_region *region,
+                                     const fm_static_options *options, fm_set_misses *caches, size_t count,
                                      fm_error *error)
 {
     FM_REQUIRE(region, error);

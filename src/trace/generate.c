@@ -263,8 +263,8 @@ static fm_status check(int pattern, const fm_generator_options *options, fm_erro
     return FM_OK;
 }
 
-fm_status fm_generator_create_sized(fm_generator **generator_out, const fm_generator_options *given,
-                                    size_t given_size, fm_error *error)
+fm_status fm_generator_create_sized(size_t given_size, fm_generator **generator_out,
+                                    const fm_generator_options *given, fm_error *error)
 {
     *generator_out = NULL;
     fm_generator_options known;

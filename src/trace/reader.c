@@ -170,8 +170,8 @@ static fm_status choose(fm_reader_options *chosen, const fm_reader_options *opti
     return fm_check_choice(chosen->fetches, FM_FETCHES_ALL, "fm_reader_options.fetches", error);
 }
 
-fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_reader_options *options,
-                               size_t options_size, fm_error *error)
+fm_status fm_reader_open_sized(size_t options_size, fm_reader **reader, const char *path,
+                               const fm_reader_options *options, fm_error *error)
 {
     *reader = NULL;
     fm_reader_options chosen;
@@ -185,8 +185,8 @@ fm_status fm_reader_open_sized(fm_reader **reader, const char *path, const fm_re
     return open_reader(reader, path, &chosen, error);
 }
 
-fm_status fm_trace_divisible_sized(const char *path, const fm_reader_options *options, size_t options_size,
-                                   fm_trace_extent *extent, size_t extent_size, fm_error *error)
+fm_status fm_trace_divisible_sized(size_t options_size, size_t extent_size, const char *path,
+                                   const fm_reader_options *options, fm_trace_extent *extent, fm_error *error)
 {
     fm_trace_extent found = {0};
     fm_reader_options all;
@@ -313,7 +313,7 @@ fm_status fm_reader_next(fm_reader *reader, fm_batch *batch, fm_error *error)
     }
 }
 
-void fm_reader_info_sized(const fm_reader *reader, fm_trace_info *info, size_t info_size)
+void fm_reader_info_sized(size_t info_size, const fm_reader *reader, fm_trace_info *info)
 {
     fm_sized_copy(info, info_size, &reader->info, sizeof reader->info);
 }

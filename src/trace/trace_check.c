@@ -82,8 +82,9 @@ static fm_status check_all(const char *path, void (*visit)(void *context, const 
     return worst;
 }
 
-fm_status fm_trace_check_sized(const char *path, void (*visit)(void *context, const fm_block_report *report),
-                               void *context, fm_check_result *result, size_t result_size, fm_error *error)
+fm_status fm_trace_check_sized(size_t result_size, const char *path,
+                               void (*visit)(void *context, const fm_block_report *report), void *context,
+                               fm_check_result *result, fm_error *error)
 {
     fm_check_result found = {0};
     fm_status status = check_all(path, visit, context, &found, error);

@@ -62,8 +62,8 @@ static fm_status find_format(fm_writer *writer, const char *path, const fm_write
     return FM_OK;
 }
 
-fm_status fm_writer_open_sized(fm_writer **writer_out, const char *path, const fm_writer_options *given,
-                               size_t given_size, fm_error *error)
+fm_status fm_writer_open_sized(size_t given_size, fm_writer **writer_out, const char *path,
+                               const fm_writer_options *given, fm_error *error)
 {
     *writer_out = NULL;
     fm_writer_options known;

@@ -163,6 +163,7 @@ static void add_leaf(cost_builder *by, uint32_t path, uint32_t function, const f
 
 static const position *call_of(const cost_builder *by, uint32_t node)
 {
+    FM_ASSERT(node < by->of->path_count);
     return &by->positions[by->table->misses.of_site[by->of->paths[node].call]];
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.c - every pair of sites as a line of CSV (csv_cell.h).
+ * export.c - for other programs: every pair of sites as a line of CSV; curves as CSV and JSON; comparisons as
+ * JSON, and as text. callgrind.c has the costs by line.
  */
 #include <fathom/view.h>
 
@@ -233,7 +234,7 @@ fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cach
  * How alike two profiles are, for people and for programs.
  */
 
-void fm_view_comparison_sized(FILE *out, const fm_comparison *given, size_t given_size, const char *name_a,
+void fm_view_comparison_sized(size_t given_size, FILE *out, const fm_comparison *given, const char *name_a,
                               const char *name_b)
 {
     fm_comparison known;
@@ -260,7 +261,7 @@ void fm_view_comparison_sized(FILE *out, const fm_comparison *given, size_t give
             comparison->curve_mean);
 }
 
-void fm_view_comparison_json_sized(FILE *out, const fm_comparison *given, size_t given_size,
+void fm_view_comparison_json_sized(size_t given_size, FILE *out, const fm_comparison *given,
                                    const char *name_a, const char *name_b)
 {
     fm_comparison known;

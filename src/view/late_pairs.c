@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late_pairs.c - see late_pairs.h. One pass over all pairs of sites for the sums, one more for the members of
- * the largest; O(n log n) for sorting.
+ * late_pairs.c - pairs of places (miss_table.h). One pass over all pairs of sites for the sums, one more for
+ * the members of the largest; O(n log n) for sorting.
  */
 #include "view/miss_table.h"
 
@@ -27,6 +27,7 @@ static fm_status pairs_no_memory(fm_error *error, size_t count)
 /* FM_NONE stays FM_NONE. */
 static uint32_t place_of(const fm_late_pairs *late, uint32_t site)
 {
+    FM_ASSERT(site == FM_NONE || site < late->of->site_count);
     return site == FM_NONE ? FM_NONE : late->places.of_site[site];
 }
 

@@ -19,9 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * ======== numbering ========
- */
+/* ======== numbering ======== */
 
 uint32_t fm_numbering_add(fm_numbering *numbering, const void *bytes, size_t length)
 {

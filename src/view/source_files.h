@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_files.h - the source files that a report shows: which lines of which files are wanted, and their
- * text.
+ * source_files.h - the text of source files that a profile names; and the files that a report shows: which of
+ * their lines are wanted.
  *
  * Files are named by a profile, which may come from anyone. Text is shown of a file only that has the
  * checksum which the profile recorded (fm_source): it is the one that the lines belong to, and whoever made

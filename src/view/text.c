@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - see text.h. */
+/*
+ * text.c - see text.h. Numbers with their units; names in columns of a terminal, which control characters and
+ * broken UTF-8 do not get to; then short names of C++ functions, cells of CSV and text of pages.
+ */
 #include "view/text.h"
 #include "base/sized.h"
 #include "base/utf8.h"
@@ -224,7 +227,7 @@ fm_view_options fm_text_options(const fm_view_options *given, size_t given_size)
     return known;
 }
 
-void fm_view_text_sized(FILE *out, const char *text, const fm_view_options *options, size_t options_size)
+void fm_view_text_sized(size_t options_size, FILE *out, const char *text, const fm_view_options *options)
 {
     fm_text_write_name(out, text, fm_text_options(options, options_size).unicode);
 }
@@ -553,10 +556,10 @@ void fm_csv_write_cell(FILE *out, const char *text)
 
 /* ======== html text ======== */
 
-void fm_html_write_bytes(FILE *out, const char *text, size_t length_of_text)
+void fm_html_write_text(FILE *out, const char *text)
 {
     const unsigned char *bytes = (const unsigned char *)text;
-    for (size_t left = length_of_text; left;) {
+    for (size_t left = strlen(text); left;) {
         uint32_t character;
         char number[FM_CHARACTER_NUMBER] = "";
         size_t length = fm_utf8_decode(bytes, left, &character);
@@ -577,9 +580,4 @@ void fm_html_write_bytes(FILE *out, const char *text, size_t length_of_text)
         bytes += length;
         left -= length;
     }
-}
-
-void fm_html_write_text(FILE *out, const char *text)
-{
-    fm_html_write_bytes(out, text, strlen(text));
 }

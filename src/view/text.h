@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - numbers and names as people read them. Buffers are small structs, returned by value. */
+/*
+ * text.h - numbers and names as people read them, on terminals, in CSV and on pages. Buffers are small
+ * structs, returned by value.
+ */
 #ifndef FATHOM_VIEW_TEXT_H
 #define FATHOM_VIEW_TEXT_H
 
@@ -121,6 +124,5 @@ void fm_csv_end_cell(FILE *out);
  */
 
 void fm_html_write_text(FILE *out, const char *text);
-void fm_html_write_bytes(FILE *out, const char *text, size_t length);
 
 #endif

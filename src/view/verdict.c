@@ -12,6 +12,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <fathom/experimental/verdicts.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -88,6 +89,7 @@ fm_status fm_verdict_make(fm_verdict *of, const fm_profile *profile, const fm_ca
         fm_verdict_clear(of);
     else
         find_rows(of, most);
+    FM_ASSERT(of->told <= of->listed && of->listed <= of->table.count);
     return status;
 }
 

@@ -18,6 +18,7 @@ refuse() { # OPTION 'COMMAND, @ is where the option goes' VALUE…
     done
     echo "${command/@/$option}:${accepted:- refused}"
 }
+# shellcheck disable=SC2054 # a comma is one of them
 never=(-1 -0.5 -0 nan -nan inf -inf '' 5x ' 5' '5 ' 1e400 99999999999999999999T , 0,5 '5 6')
 seconds=("${never[@]}" 0 1e-400)
 counts=("${never[@]}" 1.5 1e3 0x 4KK '4 K' 18446744073709551616)

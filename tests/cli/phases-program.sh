@@ -64,6 +64,7 @@ END
 # Programs as they are: phases follow each other from the first reference to the last, and all is in one of them.
 seq 3000 | sed 's/^/some text that takes room /' >lines
 for program in 'tac lines' 'sort -r lines' 'gzip -1c lines' 'sed -n /99/p lines'; do
+    # shellcheck disable=SC2086 # words
     fathom record --quiet -o program.fathom --force -- $program >out 2>said || continue
     fathom phases program.fathom --json p.json --force --quiet >out || echo "$program: $?"
     python3 - "$program" <<'END'

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from tap_cases import case, end  # noqa: E402
 FOLDER = os.path.join(ROOT, "include")
-PROGRAM = """#include <fathom/fathom.h>
+PROGRAM = """#include <fathom/%s>
 #include <stdio.h>
 %s
 static uint64_t blocks[1024];
@@ -54,11 +54,11 @@ def examples_of(text):
                 block = []
 
 
-def compile_example(example):
+def compile_example(example, header):
     lines = example.splitlines()
     included = [line for line in lines if line.startswith("#include")]
     body = [line for line in lines if not line.startswith("#include")]
-    source = PROGRAM % ("\n".join(included), "\n".join(body))
+    source = PROGRAM % (header, "\n".join(included), "\n".join(body))
     command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", FOLDER, "-x", "c", "-"]
     return subprocess.run(command, input=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           universal_newlines=True).stdout
@@ -74,15 +74,18 @@ def read(path):
         return file.read()
 
 
-texts = {os.path.basename(path): read(path) for path in sorted(glob.glob(os.path.join(FOLDER, "fathom", "*.h")))}
+INTERFACE = os.path.join(FOLDER, "fathom")
+texts = {os.path.relpath(path, INTERFACE): read(path)
+         for path in sorted(glob.glob(os.path.join(INTERFACE, "**", "*.h"), recursive=True))}
 declared = set()
 for text in texts.values():
     declared |= names_in(re.sub(r"/\*.*?\*/", "", text, flags=re.S))
+    declared |= {name + "_sized" for name in re.findall(r"\bFM_SIZED(?:_BY)?\(\w+, (\w+),", text)}
 found = 0
 for name, text in texts.items():
     for example in examples_of(text):
         found += 1
-        said = compile_example(example)
+        said = compile_example(example, "experimental.h" if name.startswith("experimental") else "fathom.h")
         case("the example in %s compiles" % name, [said, example] if said else [])
 case("there are examples", [] if found >= 5 else ["only %d" % found])
 for name, text in texts.items():

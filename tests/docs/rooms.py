@@ -19,7 +19,7 @@ PAGE, SECTION = "docs/ARCHITECTURE.md", "## Who may include whom"
 SOURCES = ("src", "collect", "modules", "include/fathom")
 ENDINGS = (".c", ".h", ".S", ".s", ".cc", ".cpp", ".cu", ".cuh", ".inc")
 SEARCHED = ("src", "include", ".", "src/cli")  # as the compiler does, after the file's own folder
-PUBLIC = "public headers"
+PUBLIC, FOLDERS = "public headers", "its folders"
 # Rooms whose folders still include each other in a circle. A room that no longer has one must leave this list.
 CIRCLES = {"src/cli", "src/profile", "src/trace"}
 
@@ -52,6 +52,9 @@ class Rooms:
             self.may[path] = words(may)
             if PUBLIC in may:
                 self.public_only.add(path)
+            if FOLDERS in may:
+                self.may[path] += [words(line[0])[0].removeprefix("src/") for line in lines
+                                   if words(line[0])[0].startswith(path + "/")]
             for header in words(headers):
                 if header in self.owner:
                     problems.append(f"{PAGE}: {header} belongs to {self.owner[header]} and to {path}")
@@ -67,7 +70,7 @@ class Rooms:
 
     def of(self, path):
         folder, name = os.path.split(path)
-        if folder == "include/fathom":
+        if folder.startswith("include/fathom"):
             return self.owner.get(name) or (path if path in self.may else None)
         while path and path not in self.may:
             path = os.path.dirname(path)
@@ -155,7 +158,7 @@ def main():
                 problems.append(f"{path}:{number}: includes {written} of {other}; {room} may include "
                                 f"{', '.join(may) or 'nothing'} ({PAGE})")
     for header in rooms.owner:
-        if not os.path.exists("include/fathom/" + header):
+        if not any(os.path.exists(folder + header) for folder in ("include/fathom/", "include/fathom/experimental/")):
             problems.append(f"{PAGE}: there is no include/fathom/{header}")
     for folder in rooms.unnamed_folders():
         problems.append(f"{PAGE}: {folder} has no line, as other folders of {rooms.of(folder + '/x')} have")

@@ -41,7 +41,7 @@ shown trace.fathom predict model.json --size-from
 shown m.machine static main.c --machine
 # Which message each kind gets.
 for file in $kinds; do
-    [ $file = trace.fathom ] || try "fathom analyze $file"
+    [ "$file" = trace.fathom ] || try "fathom analyze $file"
 done
 try 'fathom mrc trace.fathom'
 try 'fathom mrc page.html'

@@ -7,7 +7,7 @@
 
 #include "static/region/region.h"
 
-#include <fathom/static.h>
+#include <fathom/experimental/region_formulas.h>
 
 /* Formulas of a small triangle, in which distances are products. */
 size_t fuzz_seed(size_t number, uint8_t *to, size_t room)

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What compiled programs rely on is what it was: exported functions, the layout of public structs, the values of
-enumerators and macros, as tests/install/abi.txt has them. Speaks TAP.
+enumerators and macros, as tests/install/abi.txt has them: first what is promised (fathom.h), then what is not
+(experimental.h), which may change at any time, but is pinned so that it is not by chance. Speaks TAP.
 
     tests/install/abi-test.py [LIBRARY]     compares (build/libfathom.so)
     tests/install/abi-test.py --update      writes abi.txt anew; read the difference before you commit it
 
-Types come from the debug information of an object that includes <fathom/fathom.h>, prototypes from gcc -aux-info. The
-rules that a change must keep are in docs/LIBRARY.md.
+Types come from the debug information of an object that includes the header, prototypes from gcc -aux-info. The rules
+that a change must keep are in docs/LIBRARY.md.
 """
 import difflib
+import glob
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from tap_cases import case, end  # noqa: E402
 PINNED = os.path.join(ROOT, "tests", "install", "abi.txt")
+EXPERIMENTAL = "\n# Experimental: nothing below is promised.\n\n"
 HEADER = """# What programs that were compiled with libfathom rely on (LP64): tests/install/abi-test.py compares it and writes it
 # (--update). The rules for changes are in docs/LIBRARY.md.
 """
@@ -116,15 +119,15 @@ def tail_padding(entries, struct):
 
 
 class Interface:
-    def __init__(self, work):
+    def __init__(self, work, header):
         source, aux = os.path.join(work, "all.c"), os.path.join(work, "all.X")
         with open(source, "w") as out:
-            out.write("#include <fathom/fathom.h>\n")
+            out.write("#include <fathom/%s>\n" % header)
         flags = ["gcc", "-std=c11", "-I", os.path.join(ROOT, "include")]
         run(*flags, "-g", "-gdwarf-4", "-fno-eliminate-unused-debug-types", "-aux-info", aux, "-c", source,
             "-o", os.path.join(work, "all.o"))
         folder = os.path.join(ROOT, "include", "fathom")
-        self.headers = "".join(open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)))
+        self.headers = "".join(open(path).read() for path in sorted(glob.glob(folder + "/**/*.h", recursive=True)))
         self.functions = {}
         with open(aux) as prototypes:
             for line in prototypes:
@@ -142,21 +145,27 @@ class Interface:
             elif entry.tag == "enumeration_type" and any(child.name().startswith("FM_") for child in entry.children):
                 self.enums += enum_lines(entry)
         self.macros = sorted("macro " + line[8:] for line in run(*flags, "-dM", "-E", source).splitlines()
-                             if re.match(r"#define FM_(?!VERSION|API)", line))
+                             if re.match(r"#define FM_(?!VERSION|API|SIZED|LIST|RETURN)", line))
 
     def sized(self, const):
         """Structs whose sizes travel with calls: as options (const), or as results."""
         found = {"fm_cluster_listener"} if const else set()  # a member of fm_cluster_work, which has its size too
-        for parameters in re.findall(r"\w+_sized\(([^;{]*)\);", self.headers):
-            for constant, struct, name in re.findall(r"(const )?(fm_\w+) \*(\w+)", parameters):
-                if "size_t %s_size" % name in parameters and bool(constant) == const:
+        for declared in re.findall(r"\bFM_SIZED(?:_BY)?\(([^;{]*)\);", self.headers):
+            for constant, struct in re.findall(r"(const )?(fm_\w+) \*\w+", declared):
+                if re.search(r"^\w+, \w+, %s,|sizeof\(%s\)" % (struct, struct), declared) and bool(constant) == const:
                     found.add(struct)
         return found
 
-    def text(self):
-        blocks = ["\n".join(sorted(self.functions.values())), "\n".join(sorted(self.enums)), "\n".join(self.macros)]
-        blocks += ["\n".join(self.structs[name]) for name in sorted(self.structs)]
-        return (HEADER + "\n" + "\n\n".join(blocks) + "\n").replace("_Bool", "bool")
+    def text(self, but=None):
+        """Everything; or everything that another interface does not have."""
+        def left(own, others):
+            return sorted(set(own) - set(others))
+        names = left(self.functions, but.functions if but else ())
+        blocks = ["\n".join(self.functions[name] for name in names),
+                  "\n".join(left(self.enums, but.enums if but else ())),
+                  "\n".join(left(self.macros, but.macros if but else ()))]
+        blocks += ["\n".join(self.structs[name]) for name in left(self.structs, but.structs if but else ())]
+        return ("\n\n".join(filter(None, blocks)) + "\n").replace("_Bool", "bool")
 
 
 def parsed(text):
@@ -211,8 +220,9 @@ def main():
               ("there is no " + " and no ".join(missing) if missing else "abi.txt is of 64-bit machines"))
         return 0
     with tempfile.TemporaryDirectory() as work:
-        interface = Interface(work)
-    now = interface.text()
+        promised = Interface(work, "fathom.h")
+        interface = Interface(work, "experimental.h")
+    now = HEADER + "\n" + promised.text() + EXPERIMENTAL + interface.text(but=promised)
     if sys.argv[1:] == ["--update"]:
         with open(PINNED, "w") as out:
             out.write(now)
@@ -230,7 +240,7 @@ def main():
         case("the binary interface is that of abi.txt", [])
     else:
         may_grow = interface.sized(True) | interface.sized(False) | LIBRARY_OWN
-        broken = breaks(parsed(before), parsed(now), may_grow)
+        broken = breaks(parsed(before.partition(EXPERIMENTAL)[0]), parsed(now), may_grow)
         advice = ("These break compiled programs. If that is meant, and this 0.y was released, raise FM_VERSION_MINOR in\n"
                   "include/fathom/version.h; then run tests/install/abi-test.py --update and commit abi.txt with the change."
                   if broken else

@@ -23,7 +23,7 @@ ENDS = re.compile(r"_(destroy|close|abandon|leave)$")
 # What fm_cluster_make fills is no handle of these: its end is a meeting of all ranks.
 MEETINGS = {"fm_cluster_leave"}
 
-PROGRAM = """#include <fathom/fathom.h>
+PROGRAM = """#include <fathom/experimental.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ def calls(handles):
 
 def main():
     build = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build"))
-    text = "".join(open(path).read() for path in glob.glob(os.path.join(ROOT, "include", "fathom", "*.h")))
+    text = "".join(open(path).read() for path in glob.glob(os.path.join(ROOT, "include", "fathom", "**", "*.h"), recursive=True))
     handles = set(re.findall(r"typedef struct (fm_\w+) \1;", text)) | VISIBLE
     every = list(calls(handles))
     bodies, table = "", ""

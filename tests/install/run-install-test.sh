@@ -20,7 +20,7 @@ libdir() { dirname "$(dirname "$(find "$root" -name fathom.pc)")"; }
 case_ "install" install_
 case_ "program" has bin/fathom
 case_ "the installed program runs" "$root/bin/fathom" --version
-case_ "all public headers" bash -c "diff <(ls include/fathom) <(ls '$root/include/fathom')"
+case_ "all public headers" bash -c "diff <(ls -R include/fathom) <(cd '$root' && ls -R include/fathom)"
 lib=$(libdir)
 case_ "libraries and pkg-config file" test -e "$lib/libfathom.a" -a -e "$lib/libfathom.so" -a -e "$lib/pkgconfig/fathom.pc"
 if command -v scdoc >/dev/null; then
@@ -105,6 +105,33 @@ case_ "the library's file has the whole version" test -f "$lib/libfathom.so.$ver
 example_says() { awk '$2 == "requests," { if ($1 != 262144 * ++n) exit 1 } END { exit n != 4 }' "$stage/shared.out"; }
 case_ "the example reports every 262144 requests" example_says
 case_ "the static example says the same" diff <(grep requests "$stage/shared.out") <(grep requests "$stage/static.out")
+# A program that runs another one and profiles it, as `fathom run` does: the same references, and all outputs. A loop
+# over 4096 blocks of 64 bytes, twice, is at least 8192 references and 4096 first touches.
+profiles_program() {
+    mkdir -p "$stage/run" && cat >"$stage/run/loop.c" <<'END' && (
+#include <stdlib.h>
+int main(void)
+{
+    volatile char *p = calloc(4096, 64);
+    int sum = 0;
+    for (int r = 0; r < 2; r++)
+        for (int i = 0; i < 4096; i++) sum += p[i * 64];
+    return sum;
+}
+END
+        cd "$stage/run" && cc -O1 -g loop.c -o loop && "$root/bin/fathom" run --quiet --json run.json -o run.txt -- ./loop &&
+            "$stage/cmake/profile_program" ./loop 2>profile.txt && grep -q '</html>' profile.html &&
+            python3 -c '
+import json
+a, b = json.load(open("run.json")), json.load(open("profile.json"))
+assert a["references"] == b["references"] > 8192 and b["cold"] > 4096 and b["complete"], (a["references"], b["references"])
+assert "loop.c" in json.dumps(b["attribution"])
+' && grep -q loop.c profile.txt
+    )
+}
+if command -v valgrind >/dev/null; then
+    case_ "an example runs and profiles a program" profiles_program
+fi
 # Only public names leave the shared library.
 exports_clean() { ! nm -D --defined-only "$lib/libfathom.so" | awk '$2 ~ /[TDBRVW]/ {print $3}' | grep -v '^fm_'; }
 case_ "the shared library exports fm_ names only" exports_clean
@@ -120,8 +147,8 @@ no_state() {
 }
 case_ "the library keeps no state outside its handles" no_state
 # C++ programs can use the headers.
-headers_in_cxx() { echo '#include <fathom/fathom.h>' | c++ -x c++ -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
-headers_in_c99() { echo '#include <fathom/fathom.h>' | cc -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+headers_in_cxx() { echo '#include <fathom/experimental.h>' | c++ -x c++ -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
+headers_in_c99() { echo '#include <fathom/experimental.h>' | cc -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "-I$root/include" -; }
 case_ "headers compile as C99" headers_in_c99
 # Programs that were compiled with other headers than the library's: options and results have other sizes.
 headers_of() { # name, a change to trace.h

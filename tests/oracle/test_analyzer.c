@@ -12,7 +12,7 @@
 #include "engine/exact/exact_kernels.h"
 #include "oracle/counting_run.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 #include <stdlib.h>
 #include <string.h>

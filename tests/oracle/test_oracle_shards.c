@@ -12,7 +12,7 @@
 #include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 static fm_profile *profile_by(const char *engine, const char *engine_options, fm_bins bins,
                               const uint64_t *trace, size_t length)

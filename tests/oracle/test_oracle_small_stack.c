@@ -11,7 +11,7 @@
 #include "engine/sampled/sampled.h"
 #include "oracle/engine_run.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 static uint64_t *true_distances(const uint64_t *trace, size_t length)
 {

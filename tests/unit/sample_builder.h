@@ -3,7 +3,7 @@
 #ifndef FATHOM_TESTS_SAMPLE_BUILDER_H
 #define FATHOM_TESTS_SAMPLE_BUILDER_H
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 /* Samples of one thread. */
 static inline fm_samples *samples_of_one(uint64_t references)

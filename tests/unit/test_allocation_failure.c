@@ -20,7 +20,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

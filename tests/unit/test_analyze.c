@@ -8,7 +8,7 @@
 #include "engine/parallel/parallel.h"
 #include "unit/native_samples.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 enum { ACCESSES = 270000, FEW = 8000, SMALL_BLOCKS = 13, SMALL = 1100, ROOM = 1 << 20, MOST = 3, EDGES = 4 };
 static const uint64_t edges[EDGES] = {0, 16, 256, 4096};

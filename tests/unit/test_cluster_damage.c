@@ -8,7 +8,7 @@
 #include "cluster/team.h"
 #include "cluster/transport.h"
 
-#include <fathom/cluster.h>
+#include <fathom/experimental/cluster.h>
 #include <fathom/model.h>
 #include <pthread.h>
 

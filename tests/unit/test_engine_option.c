@@ -7,7 +7,7 @@
 
 #include "engine/engine.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>

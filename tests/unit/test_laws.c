@@ -5,6 +5,7 @@
 
 #include "profile/laws.h"
 
+#include <fathom/experimental/checks.h>
 #include <fathom/view.h>
 #include <inttypes.h>
 #include <stdio.h>

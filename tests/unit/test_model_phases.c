@@ -7,7 +7,7 @@
 #include "case.h"
 
 #include "unit/trace_distances.h"
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "symbols/symbol_file.h"
 #include "unit/symbol_programs.h"
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 static fm_symbols *open_program(const char *name)
 {

@@ -12,7 +12,7 @@
 
 #include "program/object_map.h"
 #include "program/program_tables.h"
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "trace_helpers.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <limits.h>
 #include <math.h>
 

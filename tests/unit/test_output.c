@@ -13,7 +13,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 #include <dirent.h>
 #include <pthread.h>

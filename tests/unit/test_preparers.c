@@ -9,7 +9,7 @@
 
 #include "oracle/counting_run.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 #include <pthread.h>
 #include <sched.h>

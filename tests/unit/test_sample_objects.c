@@ -7,7 +7,7 @@
 
 #include "sample/sampled_program.h"
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@ CASE(one_register_holds_each_sample_alike)
     for (unsigned run = 0; run < RUNS; run++) {
         fm_reservoir reservoir;
         fm_reservoir_start(&reservoir, 1, true, run);
-        int holds = -1;
+        int holds = 0;
         for (int i = 0; i < SAMPLES; i++) {
             const fm_reservoir_choice choice = fm_reservoir_offer(&reservoir);
             assert_true(fabs(share(choice.armed, FM_RESERVOIR_ARMED_BITS) - 1.0 / (i + 1)) < 1e-9);

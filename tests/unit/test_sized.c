@@ -13,7 +13,7 @@
 #include "cluster/transport.h"
 #include "collect/collection.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 
 enum { MORE = 24, KEYS = 1000, PERIOD = 10 };
 
@@ -74,7 +74,7 @@ static fm_status try_analyzer(const void *options, size_t size, fm_error *error)
 {
     fm_analyzer *analyzer;
     fm_profile *profile;
-    fm_status status = fm_analyzer_create_sized(&analyzer, options, size, error);
+    fm_status status = fm_analyzer_create_sized(size, &analyzer, options, error);
     if (status != FM_OK) return status;
     assert_int_equal(fm_analyzer_feed_blocks(analyzer, keys, KEYS, error), FM_OK);
     assert_int_equal(fm_analyzer_profile(analyzer, &profile, error), FM_OK);
@@ -94,7 +94,7 @@ static fm_status try_reader(const void *options, size_t size, fm_error *error)
 {
     fm_reader *reader;
     fm_batch batch;
-    fm_status status = fm_reader_open_sized(&reader, path, options, size, error);
+    fm_status status = fm_reader_open_sized(size, &reader, path, options, error);
     if (status != FM_OK) return status;
     assert_int_equal(fm_reader_next(reader, &batch, error), FM_OK);
     assert_int_equal(batch.count, KEYS);
@@ -105,7 +105,7 @@ static fm_status try_reader(const void *options, size_t size, fm_error *error)
 static fm_status try_divisible(const void *options, size_t size, fm_error *error)
 {
     fm_trace_extent extent;
-    fm_status status = fm_trace_divisible_sized(path, options, size, &extent, sizeof extent, error);
+    fm_status status = fm_trace_divisible_sized(size, sizeof extent, path, options, &extent, error);
     if (status == FM_OK) assert_int_equal(extent.references, KEYS);
     return status;
 }
@@ -113,7 +113,7 @@ static fm_status try_divisible(const void *options, size_t size, fm_error *error
 static fm_status try_writer(const void *options, size_t size, fm_error *error)
 {
     fm_writer *writer;
-    fm_status status = fm_writer_open_sized(&writer, in_directory("written"), options, size, error);
+    fm_status status = fm_writer_open_sized(size, &writer, in_directory("written"), options, error);
     if (status == FM_OK) fm_writer_close(writer);
     return status;
 }
@@ -122,7 +122,7 @@ static fm_status try_generator(const void *options, size_t size, fm_error *error
 {
     fm_generator *generator;
     uint64_t made[KEYS + 1];
-    fm_status status = fm_generator_create_sized(&generator, options, size, error);
+    fm_status status = fm_generator_create_sized(size, &generator, options, error);
     if (status != FM_OK) return status;
     assert_int_equal(fm_generator_next(generator, made, KEYS + 1), KEYS);
     fm_generator_destroy(generator);
@@ -133,7 +133,7 @@ static fm_status try_generator(const void *options, size_t size, fm_error *error
 static fm_status try_collection(const void *options, size_t size, fm_error *error)
 {
     fm_collection *collection;
-    fm_status status = fm_collection_start_sized(&collection, options, size, error);
+    fm_status status = fm_collection_start_sized(size, &collection, options, error);
     assert_int_not_equal(status, FM_OK);
     return status == FM_E_ARGUMENT ? FM_OK : status;
 }
@@ -142,7 +142,7 @@ static fm_status try_training(const void *options, size_t size, fm_error *error)
 {
     fm_model *model;
     fm_status status =
-        fm_model_train_sized(&model, (const fm_profile *const *)profiles, 2, options, size, error);
+        fm_model_train_sized(size, &model, (const fm_profile *const *)profiles, 2, options, error);
     if (status != FM_OK) return status;
     assert_int_equal(model->share_count, 10);
     fm_model_destroy(model);
@@ -152,26 +152,26 @@ static fm_status try_training(const void *options, size_t size, fm_error *error)
 static fm_status try_sampler(const void *options, size_t size, fm_error *error)
 {
     fm_sampler *sampler;
-    fm_status status = fm_sampler_create_sized(&sampler, options, size, error);
+    fm_status status = fm_sampler_create_sized(size, &sampler, options, error);
     if (status == FM_OK) fm_sampler_destroy(sampler);
     return status;
 }
 
 static fm_status try_curve(const void *options, size_t size, fm_error *error)
 {
-    return fm_view_curve_sized(nowhere, profiles[0], options, size, error);
+    return fm_view_curve_sized(size, nowhere, profiles[0], options, error);
 }
 
 static fm_status try_pairs(const void *options, size_t size, fm_error *error)
 {
     const fm_cache cache = {.name = "L1", .bytes = 1024};
-    return fm_view_pairs_sized(nowhere, profiles[0], &cache, 3, options, size, error);
+    return fm_view_pairs_sized(size, nowhere, profiles[0], &cache, 3, options, error);
 }
 
 static fm_status try_report(const void *options, size_t size, fm_error *error)
 {
     if (!fm_report_available()) return size > sizeof(fm_report_options) ? FM_E_UNSUPPORTED : FM_OK;
-    return fm_report_write_page_sized(nowhere, options, size, (const fm_profile *const *)profiles, 2, NULL, 0,
+    return fm_report_write_page_sized(size, nowhere, options, (const fm_profile *const *)profiles, 2, NULL, 0,
                                       error);
 }
 
@@ -183,7 +183,7 @@ static fm_status try_cluster_with(const void *work, size_t work_size, size_t rea
     bool memory;
     assert_int_equal(fm_local_cluster_create(&local, 1, NULL), FM_OK);
     fm_cluster cluster = {.transport = fm_local_cluster_rank(local, 0)};
-    fm_status status = fm_cluster_analyze_sized(&cluster, work, work_size, reading_size, listener_size,
+    fm_status status = fm_cluster_analyze_sized(work_size, reading_size, listener_size, &cluster, work,
                                                 &profile, &memory, error);
     if (status == FM_OK) assert_int_equal(profile->cold, PERIOD);
     fm_profile_destroy(profile);
@@ -315,10 +315,10 @@ static char *shown(const void *options, size_t size)
     const fm_cache cache = {.name = "\xC3\xA9", .bytes = 1024};
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
-    fm_view_text_sized(out, "\xC3\xA9", options, size);
-    fm_view_histogram_sized(out, profiles[0], options, size);
-    fm_view_caches_sized(out, profiles[0], &cache, 1, options, size);
-    fm_view_parts_sized(out, profiles[0], &cache, 1, options, size);
+    fm_view_text_sized(size, out, "\xC3\xA9", options);
+    fm_view_histogram_sized(size, out, profiles[0], options);
+    fm_view_caches_sized(size, out, profiles[0], &cache, 1, options);
+    fm_view_parts_sized(size, out, profiles[0], &cache, 1, options);
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -345,35 +345,35 @@ static fm_collection collection = {.collector = FM_COLLECTOR_COMPILER, .version 
 
 static void ask_info(void *result, size_t size)
 {
-    fm_reader_info_sized(reader, result, size);
+    fm_reader_info_sized(size, reader, result);
 }
 static void ask_check(void *result, size_t size)
 {
-    assert_int_equal(fm_trace_check_sized(in_directory("native"), NULL, NULL, result, size, NULL), FM_OK);
+    assert_int_equal(fm_trace_check_sized(size, in_directory("native"), NULL, NULL, result, NULL), FM_OK);
 }
 static void ask_extent(void *result, size_t size)
 {
-    assert_int_equal(fm_trace_divisible_sized(path, NULL, 0, result, size, NULL), FM_OK);
+    assert_int_equal(fm_trace_divisible_sized(0, size, path, NULL, result, NULL), FM_OK);
 }
 static void ask_comparison(void *result, size_t size)
 {
-    assert_int_equal(fm_profile_compare_sized(profiles[0], profiles[0], result, size, NULL), FM_OK);
+    assert_int_equal(fm_profile_compare_sized(size, profiles[0], profiles[0], result, NULL), FM_OK);
 }
 static void ask_expectation(void *result, size_t size)
 {
-    assert_int_equal(fm_model_expect_sized(model, 20, result, size, NULL), FM_OK);
+    assert_int_equal(fm_model_expect_sized(size, model, 20, result, NULL), FM_OK);
 }
 static void ask_process(void *result, size_t size)
 {
-    fm_collection_process_sized(&collection, 0, result, size);
+    fm_collection_process_sized(size, &collection, 0, result);
 }
 static void ask_state(void *result, size_t size)
 {
-    fm_collection_state_get_sized(&collection, result, size);
+    fm_collection_state_get_sized(size, &collection, result);
 }
 static void ask_next(void *result, size_t size)
 {
-    assert_int_equal(fm_collection_next_sized(&collection, result, size, NULL), FM_OK);
+    assert_int_equal(fm_collection_next_sized(size, &collection, result, NULL), FM_OK);
 }
 
 /* Where a value is that is not 0, and its bytes. */
@@ -418,7 +418,7 @@ CASE(results_are_taken_back)
     const fm_collected collected = {.process = 5};
     void *newer = resized(&collected, sizeof collected, sizeof collected + MORE, 1);
     assert_int_equal(
-        fm_collection_count_late_sized(&collection, newer, sizeof collected + MORE, NULL, 0, &error),
+        fm_collection_count_late_sized(sizeof collected + MORE, &collection, newer, NULL, 0, &error),
         FM_E_ARGUMENT);
     assert_string_equal(error.reason, "there is no process number 5");
     free(newer);
@@ -433,7 +433,7 @@ CASE(results_are_taken_back)
             size_t length;
             FILE *out = open_memstream(&texts[i], &length);
             assert_non_null(out);
-            (json ? fm_view_comparison_json_sized : fm_view_comparison_sized)(out, given[i], sizes[i], "a",
+            (json ? fm_view_comparison_json_sized : fm_view_comparison_sized)(sizes[i], out, given[i], "a",
                                                                               "b");
             assert_int_equal(fclose(out), 0);
         }

@@ -346,7 +346,8 @@ CASE(options_are_kept)
         (const char *const[]){"load idx[i]", "store x[i]",
                               "permutation of 1..n, in an order that is not known", NULL});
     options.assumptions = (const char *const[]){"IDX is permutation of 0..n", NULL};
-    has(LOOP "x(idx(i)) = 0\n" END, false, &options, (const char *const[]){"load idx[i]", "store x[i]", NULL});
+    has(LOOP "x(idx(i)) = 0\n" END, false, &options,
+        (const char *const[]){"load idx[i]", "store x[i]", NULL});
     options.assumptions = (const char *const[]){"x is matrix[n][n]", NULL};
     assert_null(read_source(LOOP "x(i) = 0\n" END, false, &options, &error));
     assert_string_equal(error.reason, "the assumption 'x is matrix[n][n]' is about nothing in the region");

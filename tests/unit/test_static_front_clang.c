@@ -5,8 +5,6 @@
 
 #include "base/clock.h"
 #include "static/front/front.h"
-#include "static/front/front_child.h"
-#include "static/front/front_clang.h"
 #include "static/region/region.h"
 #include "unit/build_parts.h"
 

@@ -9,6 +9,7 @@
 
 #include "static/region/region.h"
 
+#include <fathom/experimental/region_formulas.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  */
 #include "case.h"
 
-#include "static/region/region.h"
 #include "static/change/transform.h"
+#include "static/region/region.h"
 #include "static_samples.h"
 
 /* ---- the judge ---- */

@@ -13,7 +13,7 @@
 #include "symbols/symbols.h"
 #include "unit/symbol_programs.h"
 #include <ctype.h>
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sys/stat.h>

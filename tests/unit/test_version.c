@@ -2,7 +2,7 @@
 /* test_version.c - the library, the headers and the build agree on the version. */
 #include "case.h"
 
-#include <fathom/fathom.h>
+#include <fathom/experimental.h>
 #include <stdio.h>
 
 /* fm_version is what CMake found in the header, fm_version_number what the compiler did. */

@@ -3,8 +3,7 @@
 #ifndef FATHOM_CLI_SAMPLE_SIMULATE_H
 #define FATHOM_CLI_SAMPLE_SIMULATE_H
 
-#include "attribution_output.h"
-#include "cli.h"
+#include "results.h"
 
 typedef struct cli_sample_simulation {
     const char *trace; /* NULL: a program is sampled */
@@ -51,6 +50,6 @@ typedef struct cli_estimate_options {
 
 /* The whole verb, once options are parsed: the exit code. json: NULL, or where the profile goes. */
 int cli_sample_simulate(const cli_sample_simulation *how, const cli_estimate_options *estimating,
-                        const cli_attribution_options *attribution, const char *json, bool progress);
+                        const cli_results *results, bool progress);
 
 #endif

@@ -10,12 +10,12 @@
 enum { CLI_MOST_PARAMETERS = 64, CLI_MOST_FLAGS = 256, CLI_MOST_ASSUMPTIONS = 64, CLI_MOST_SET_CACHES = 16 };
 
 typedef struct cli_static_options {
-    const char *function, *language, *layout, *bins, *method, *json, *report, *ir, *machine, *caches,
+    const char *function, *language, *layout, *bins, *method, *json, *report, *output, *ir, *machine, *caches,
         *emit_machine, *c;
     cli_joined parameters, assumptions, change, open;
     uint64_t granularity, threads, samples;
     double limit;
-    bool scalars, counts, verify, progress, suggest, symbolic;
+    bool no_source, scalars, counts, verify, progress, suggest, symbolic;
     cli_attribution_options attribution;
 } cli_static_options;
 

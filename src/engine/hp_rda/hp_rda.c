@@ -67,7 +67,7 @@ static fm_status carry_reserve(fm_hp_rda_carry *carry, size_t more, fm_error *er
  * trace and the first one in this, or FM_COLD. On failure nothing has changed.
  */
 static fm_status carry_next(fm_hp_rda_carry *carry, const fm_hp_rda_use *uses, uint32_t count, bool adjust,
-                               uint64_t *distances, fm_error *error)
+                            uint64_t *distances, fm_error *error)
 {
     fm_status status = carry_reserve(carry, count, error);
     if (status != FM_OK) return status;
@@ -173,8 +173,8 @@ static fm_status open_worker(hp_rda_engine *self, fm_bins bins, fm_error *error)
 static fm_status count_crossing(hp_rda_engine *self, const fm_hp_rda_trace *result, uint64_t *distances,
                                 fm_tally *tally, fm_error *error)
 {
-    fm_status status = carry_next(&self->carry, result->uses, result->distinct, self->shape.adjust,
-                                            distances, error);
+    fm_status status =
+        carry_next(&self->carry, result->uses, result->distinct, self->shape.adjust, distances, error);
     return status == FM_OK ? fm_tally_add(tally, distances, result->distinct, error) : status;
 }
 

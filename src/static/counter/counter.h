@@ -5,6 +5,8 @@
 
 #include "static/polyhedra/polyhedra.h"
 
+#include "base/table.h"
+
 #include <fathom/profile.h>
 #include <fathom/status.h>
 
@@ -102,12 +104,10 @@ typedef struct fm_static_counted {
     size_t distance_count;          /* after fm_static_counted_finish … */
     fm_counted_distance *distances; /* ascending, without first touches; one may stand for several */
     size_t pair_count;
-    fm_counted_pair *pairs; /* by use, reuse, distance */
-    const char *method;     /* who counted, a word; NULL: not said */
-    uint64_t pieces;        /* of how many polynomials it is made; 0: not of polynomials */
-    /* Until it is finished: open addressing, at most half full; a count of 0 is free. */
-    fm_counted_pair *slots;
-    size_t slot_count;
+    const fm_counted_pair *pairs; /* by use, reuse, distance */
+    const char *method;           /* who counted, a word; NULL: not said */
+    uint64_t pieces;              /* of how many polynomials it is made; 0: not of polynomials */
+    fm_table table;               /* of the pairs, sought by use, reuse and distance until it is finished */
 } fm_static_counted;
 
 /* So many more points of `reuse` whose block `use` had before. FM_E_LIMIT: 2^64 points or more. */

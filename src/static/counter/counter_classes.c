@@ -196,22 +196,8 @@ typedef struct quotients {
 /* After how many steps of the variable all quotients have grown by whole numbers; 0: too many. */
 static int64_t steps_of(const fm_system *system, unsigned variable)
 {
-    int64_t steps = 1, growth[FM_COLUMNS] = {0};
-    growth[variable] = 1;
-    for (unsigned i = 0; i < system->extra; i++) {
-        __int128 sum = 0;
-        int64_t by = system->floors[i].by;
-        for (unsigned j = 0; j < system->kept + i; j++)
-            sum += (__int128)system->floors[i].of.at[j] * growth[j];
-        int64_t times = by / fm_greatest_divisor(by, (int64_t)(sum % by));
-        if (times > MOST_REMAINDERS / steps) return 0;
-        steps *= times;
-        for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;
-        sum = sum * times / by;
-        if (sum > INT32_MAX || sum < INT32_MIN) return 0;
-        growth[system->kept + i] = (int64_t)sum;
-    }
-    return steps;
+    int64_t steps, growth[FM_COLUMNS];
+    return fm_system_growth(system, variable, MOST_REMAINDERS, NULL, growth, &steps) ? steps : 0;
 }
 
 static bool collect_quotients(fm_isl_work *work, quotients *all, const fm_system *system)

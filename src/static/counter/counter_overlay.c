@@ -441,15 +441,6 @@ static void translated_clear(translated *this)
     fm_poly_clear(&this->value);
 }
 
-static fm_line moved_line(const fm_line *line, unsigned count, const unsigned *columns)
-{
-    fm_line result = {{0}};
-    for (unsigned i = 0; i < count; i++)
-        if (line->at[i]) result.at[columns[i]] += line->at[i];
-    result.at[FM_CONSTANT] = line->at[FM_CONSTANT];
-    return result;
-}
-
 static bool translate_piece(fm_isl_work *work, fm_system *domain, fm_poly *sum, const fm_counter_piece *piece,
                             translated *result)
 {
@@ -459,7 +450,7 @@ static bool translate_piece(fm_isl_work *work, fm_system *domain, fm_poly *sum, 
     for (unsigned i = 0; i < system->kept; i++) columns[i] = i;
     for (unsigned i = 0; i < system->extra; i++) {
         bool inserted;
-        fm_line of = moved_line(&system->floors[i].of, system->kept + i, columns);
+        fm_line of = fm_line_moved(&system->floors[i].of, system->kept + i, columns);
         if (!fm_system_floor(work, domain, sum, &of, system->floors[i].by, &columns[system->kept + i],
                              &inserted))
             return false;
@@ -469,10 +460,10 @@ static bool translate_piece(fm_isl_work *work, fm_system *domain, fm_poly *sum, 
         fm_line *line = fm_lines_add(work, &result->lines);
         if (!line) return false;
         if (i < system->inequalities.count) {
-            *line = moved_line(&system->inequalities.lines[i], count, columns);
+            *line = fm_line_moved(&system->inequalities.lines[i], count, columns);
             continue;
         }
-        *line = moved_line(&system->equalities.lines[equality / 2], count, columns);
+        *line = fm_line_moved(&system->equalities.lines[equality / 2], count, columns);
         if (equality % 2 == 0) continue;
         for (unsigned j = 0; j < FM_COLUMNS; j++) line->at[j] = -line->at[j];
     }

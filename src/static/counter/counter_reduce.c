@@ -242,30 +242,6 @@ static bool only_dependent(const fm_system *system, unsigned variable, const fm_
     return any;
 }
 
-/* By how much the quotients grow in so many steps of the variable; the steps are made more until all do by
- * whole numbers. 0: too many. */
-static int64_t find_growth(const fm_system *system, unsigned variable, const bool *dependent, int64_t *growth)
-{
-    int64_t steps = 1;
-    memset(growth, 0, FM_COLUMNS * sizeof growth[0]);
-    growth[variable] = 1;
-    for (unsigned i = 0; i < system->extra; i++) {
-        __int128 sum = 0;
-        int64_t by = system->floors[i].by;
-        if (!dependent[system->kept + i]) continue;
-        for (unsigned j = 0; j < system->kept + i; j++)
-            sum += (__int128)system->floors[i].of.at[j] * growth[j];
-        int64_t times = by / fm_greatest_divisor(by, (int64_t)(sum % by));
-        if (times > MOST_REMAINDERS / steps) return 0;
-        steps *= times;
-        for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;
-        sum = sum * times / by;
-        if (sum > INT32_MAX || sum < INT32_MIN) return 0;
-        growth[system->kept + i] = (int64_t)sum;
-    }
-    return steps;
-}
-
 /* The value where the variable has this remainder, by the variable itself. */
 static fm_poly value_at_remainder(const fm_system *system, unsigned variable, const bool *dependent,
                                   const int64_t *growth, int64_t steps, int64_t remainder,
@@ -307,7 +283,8 @@ static void leave_out_quotients(fm_counter_piece *piece, unsigned variable)
     int64_t growth[FM_COLUMNS];
     fm_poly first = {0};
     if (!only_dependent(&piece->domain, variable, &piece->value, dependent)) return;
-    int64_t steps = find_growth(&piece->domain, variable, dependent, growth);
+    int64_t steps;
+    if (!fm_system_growth(&piece->domain, variable, MOST_REMAINDERS, dependent, growth, &steps)) return;
     for (int64_t i = 0; i < steps && same; i++) {
         fm_poly value =
             value_at_remainder(&piece->domain, variable, dependent, growth, steps, i, &piece->value);
@@ -320,7 +297,7 @@ static void leave_out_quotients(fm_counter_piece *piece, unsigned variable)
         same = value.count == 0 && !value.failed;
         fm_poly_clear(&value);
     }
-    if (!steps || !same) {
+    if (!same) {
         fm_poly_clear(&first);
         return;
     }

@@ -227,6 +227,7 @@ fm_line *fm_lines_add(fm_isl_work *work, fm_counter_lines *lines)
 
 void fm_lines_remove(fm_counter_lines *lines, size_t index)
 {
+    FM_ASSERT(index < lines->count);
     lines->lines[index] = lines->lines[--lines->count];
 }
 
@@ -247,6 +248,7 @@ bool fm_system_insert_column(fm_isl_work *work, fm_system *system, unsigned colu
     if (fm_system_columns(system) + 1 >= FM_CONSTANT)
         return fm_isl_fail(work, FM_E_LIMIT, "the exact count was given up: more than %d unknowns at a time",
                            FM_CONSTANT - 1);
+    FM_ASSERT(column <= fm_system_columns(system));
     for (size_t i = 0; i < system->equalities.count; i++) insert_at(&system->equalities.lines[i], column);
     for (size_t i = 0; i < system->inequalities.count; i++) insert_at(&system->inequalities.lines[i], column);
     for (unsigned i = 0; i < system->extra; i++) insert_at(&system->floors[i].of, column);
@@ -255,6 +257,7 @@ bool fm_system_insert_column(fm_isl_work *work, fm_system *system, unsigned colu
 
 void fm_system_remove_column(fm_system *system, unsigned column)
 {
+    FM_ASSERT(column <= fm_system_columns(system)); /* whose counts the caller may have lowered before */
     for (size_t i = 0; i < system->equalities.count; i++)
         fm_line_remove_column(&system->equalities.lines[i], column);
     for (size_t i = 0; i < system->inequalities.count; i++)
@@ -290,6 +293,7 @@ bool fm_system_floor(fm_isl_work *work, fm_system *system, fm_poly *poly, const 
         return fm_isl_no_memory(work);
     if (!fm_system_insert_column(work, system, *column)) return false;
     if (poly) fm_poly_insert_variable(poly, *column);
+    FM_ASSERT(by > 0 && system->extra < system->floor_capacity);
     system->floors[system->extra++] = (fm_floor){*of, by};
     *inserted = true;
     return true;
@@ -336,6 +340,38 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
 
 /* 62 products of 64 bits each fit 128 bits but for a few numbers next to 2^63, which never come here: factors
  * from isl are below 2^62. */
+fm_line fm_line_moved(const fm_line *line, unsigned count, const unsigned *columns)
+{
+    fm_line result = {{0}};
+    for (unsigned i = 0; i < count; i++)
+        if (line->at[i]) result.at[columns[i]] += line->at[i];
+    result.at[FM_CONSTANT] = line->at[FM_CONSTANT];
+    return result;
+}
+
+bool fm_system_growth(const fm_system *system, unsigned variable, int64_t most, const bool *dependent,
+                      int64_t *growth, int64_t *steps)
+{
+    *steps = 1;
+    memset(growth, 0, FM_COLUMNS * sizeof growth[0]);
+    growth[variable] = 1;
+    for (unsigned i = 0; i < system->extra; i++) {
+        __int128 sum = 0;
+        const int64_t by = system->floors[i].by;
+        if (dependent && !dependent[system->kept + i]) continue;
+        for (unsigned j = 0; j < system->kept + i; j++)
+            sum += (__int128)system->floors[i].of.at[j] * growth[j];
+        const int64_t times = by / fm_greatest_divisor(by, (int64_t)(sum % by));
+        if (times > most / *steps) return false;
+        *steps *= times;
+        for (unsigned j = 0; j < system->kept + i; j++) growth[j] *= times;
+        sum = sum * times / by;
+        if (sum > INT32_MAX || sum < INT32_MIN) return false;
+        growth[system->kept + i] = (int64_t)sum;
+    }
+    return true;
+}
+
 bool fm_line_value(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value)
 {
     __int128 sum = line->at[FM_CONSTANT];
@@ -667,16 +703,6 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
     return done;
 }
 
-/* A line of isl's columns (dimensions, quotients) by ours. */
-static fm_line moved_line(const fm_line *line, unsigned count, const unsigned *columns)
-{
-    fm_line result = {{0}};
-    for (unsigned i = 0; i < count; i++)
-        if (line->at[i]) result.at[columns[i]] += line->at[i];
-    result.at[FM_CONSTANT] = line->at[FM_CONSTANT];
-    return result;
-}
-
 bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value)
 {
     unsigned columns[FM_COLUMNS], dimensions = system->kept;
@@ -694,7 +720,7 @@ bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_l
         fm_floor quotient;
         done = take_floor(work, space, i, dimensions, &quotient);
         if (!done) break;
-        fm_line line = moved_line(&quotient.of, dimensions + i, columns);
+        fm_line line = fm_line_moved(&quotient.of, dimensions + i, columns);
         done = fm_system_floor(work, system, NULL, &line, quotient.by, &columns[dimensions + i], &inserted);
     }
     for (unsigned i = 0; i < dimensions + (unsigned)divs && done; i++) {
@@ -713,6 +739,6 @@ bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_l
         return false;
     }
     if (!number_of(work, by_value, &by)) return false;
-    fm_line line = moved_line(&of, dimensions + (unsigned)divs, columns);
+    fm_line line = fm_line_moved(&of, dimensions + (unsigned)divs, columns);
     return fm_system_quotient(work, system, NULL, &line, by, value, &inserted);
 }

@@ -88,6 +88,12 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
  * does not have them. The system has no counted variables. Frees the expression. */
 bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value);
 
+/* The first `count` columns of a line, which are columns[0 …] of the result. */
+fm_line fm_line_moved(const fm_line *line, unsigned count, const unsigned *columns);
+/* By how much quotients grow in so many steps of a variable; *steps: as few as make all grow by whole
+ * numbers. False: more than `most`. dependent (NULL: all): the columns that are asked for. */
+bool fm_system_growth(const fm_system *system, unsigned variable, int64_t most, const bool *dependent,
+                      int64_t *growth, int64_t *steps);
 /* The value of a line at a point; false: numbers beyond 64 bits. */
 bool fm_line_value(const fm_line *line, const int64_t *values, unsigned columns, int64_t *value);
 /* The values of the quotients behind those of the kept variables; false: numbers beyond 64 bits. */

@@ -3,10 +3,14 @@
  * fortran_declarations.c - what a program unit tells about its names: types, attributes, shapes, constants,
  * common blocks, modules, derived types. Data statements, formats and interfaces are passed over.
  */
-#include "static/fortran/fortran_parser.h"
+#include "static/fortran/fortran_syntax.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* What follows its word: kinds, lengths. */
+static bool parse_type_parameters(ft_parser *parser, ft_type *type);
 
 ft_symbol *fm_ft_own_symbol(ft_context *context, ft_unit *unit, const char *name, bool make)
 {
@@ -71,7 +75,7 @@ static bool array_spec(ft_parser *parser, unsigned *rank, ft_dimension **dimensi
 }
 
 /* A name in a declaration, with its shape where it has one here. NULL: puzzled. */
-static ft_symbol *declared(ft_parser *parser, ft_unit *unit)
+static ft_symbol *declare_symbol(ft_parser *parser, ft_unit *unit)
 {
     ft_place place = parser->at->place;
     const char *name = fm_ft_name(parser);
@@ -90,7 +94,7 @@ typedef struct attributes {
     ft_dimension *dimensions;
 } attributes;
 
-static bool attribute(ft_parser *parser, attributes *all)
+static bool read_attribute(ft_parser *parser, attributes *all)
 {
     static const char *const nothing[] = {"public",    "private", "volatile",   "asynchronous",
                                           "protected", "save",    "contiguous", "intrinsic"};
@@ -136,16 +140,16 @@ static void add_attributes(ft_symbol *symbol, const attributes *all)
 }
 
 /* Entities of a declaration, separated by commas; type NULL: it tells no type. */
-static bool entities(ft_parser *parser, ft_unit *unit, const ft_type *type, const attributes *all)
+static bool read_entities(ft_parser *parser, ft_unit *unit, const ft_type *type, const attributes *all)
 {
     do {
-        ft_symbol *symbol = declared(parser, unit);
+        ft_symbol *symbol = declare_symbol(parser, unit);
         if (!symbol) return false;
         add_attributes(symbol, all);
         if (type) {
             symbol->type = *type;
             symbol->typed = true;
-            if (fm_ft_at_sign(parser, '*') && !fm_ft_type_parameters(parser, &symbol->type)) return false;
+            if (fm_ft_at_sign(parser, '*') && !parse_type_parameters(parser, &symbol->type)) return false;
         }
         if (fm_ft_sign(parser, '=')) {
             if (!(symbol->value = fm_ft_expression(parser))) {
@@ -168,14 +172,14 @@ static bool typed_declaration(ft_parser *parser, ft_unit *unit, const ft_type *t
     attributes all = {0};
     if (parser->why) return false;
     while (fm_ft_sign(parser, ','))
-        if (!attribute(parser, &all)) return false;
+        if (!read_attribute(parser, &all)) return false;
     fm_ft_sign(parser, FT_COLONS);
-    return entities(parser, unit, type, &all);
+    return read_entities(parser, unit, type, &all);
 }
 
 /* ---- derived types ---- */
 
-static bool members(ft_parser *parser, ft_unit *inside)
+static bool read_members(ft_parser *parser, ft_unit *inside)
 {
     ft_type type;
     if (fm_ft_word(parser, "sequence") || fm_ft_word(parser, "private") || fm_ft_word(parser, "public"))
@@ -185,7 +189,7 @@ static bool members(ft_parser *parser, ft_unit *inside)
 }
 
 /* `type [, …] [::] name` is at hand; ends with `end type`. */
-static bool record(ft_parser *parser, ft_unit *unit)
+static bool read_record(ft_parser *parser, ft_unit *unit)
 {
     ft_record *made = fm_ft_allocate(parser->context, 1, sizeof *made);
     ft_unit *inside = fm_ft_allocate(parser->context, 1, sizeof *inside); /* only for its symbols */
@@ -209,7 +213,7 @@ static bool record(ft_parser *parser, ft_unit *unit)
         if (fm_ft_word(parser, "contains") && fm_ft_at_end(parser)) procedures = true;
         if (procedures) continue;
         fm_ft_restart(parser);
-        if (!members(parser, inside) && !made->why) made->why = parser->why;
+        if (!read_members(parser, inside) && !made->why) made->why = parser->why;
     }
     parser->why = NULL;
     made->members = inside->symbols;
@@ -248,7 +252,7 @@ static bool common_statement(ft_parser *parser, ft_unit *unit)
             break;
         }
         if (fm_ft_at_sign(parser, '/') || fm_ft_at_sign(parser, FT_CONCATENATE)) continue;
-        ft_symbol *symbol = declared(parser, unit);
+        ft_symbol *symbol = declare_symbol(parser, unit);
         if (!symbol) return false;
         symbol->common = block;
         symbol->common_index = index++;
@@ -358,7 +362,7 @@ static bool plain_attribute(ft_parser *parser, ft_unit *unit, const char *word, 
 {
     if (!fm_ft_word(parser, word)) return false;
     fm_ft_sign(parser, FT_COLONS);
-    entities(parser, unit, NULL, all);
+    read_entities(parser, unit, NULL, all);
     return true;
 }
 
@@ -407,7 +411,7 @@ bool fm_ft_declaration(ft_parser *parser, ft_unit *unit)
     bool glued =
         fm_ft_line(parser)->fixed && strncmp(parser->at->text, "type", 4) == 0 && parser->at->text[4];
     if ((type_word || glued) && fm_ft_word(parser, "type")) {
-        record(parser, unit);
+        read_record(parser, unit);
     } else if (fm_ft_type_spec(parser, &type)) {
         typed_declaration(parser, unit, &type);
     } else {
@@ -418,4 +422,287 @@ bool fm_ft_declaration(ft_parser *parser, ft_unit *unit)
         unit->why_place = place;
     }
     return found;
+}
+
+/* ---- `integer`, `real*8`, `character(len=3)`, `type(t)` in declarations ---- */
+
+/* (8), (kind=8), (len=3, kind=1), *8, *(*) */
+static bool parse_type_parameters(ft_parser *parser, ft_type *type)
+{
+    bool character = type->base == FT_CHARACTER_TYPE;
+    if (fm_ft_sign(parser, '*')) {
+        if (fm_ft_sign(parser, '(')) {
+            type->any_length = fm_ft_sign(parser, '*') || fm_ft_sign(parser, ':');
+            if (!type->any_length && !(type->length = fm_ft_expression(parser))) return false;
+            return fm_ft_expect_sign(parser, ')', "')'");
+        }
+        if (parser->at->kind != FT_INTEGER) return fm_ft_unexpected(parser, "a number of bytes");
+        ft_expression *number = fm_ft_new_expression(parser, FT_X_INTEGER);
+        if (!number) return false;
+        number->text = parser->at++->text;
+        if (character)
+            type->length = number;
+        else
+            type->kind = number;
+        type->star = !character;
+        return true;
+    }
+    if (type->twice || !fm_ft_sign(parser, '(')) return true;
+    bool first = true;
+    do {
+        bool is_kind = !character || !first;
+        if (parser->at->kind == FT_NAME && parser->at[1].kind == FT_SIGN && parser->at[1].sign == '=') {
+            is_kind = strcmp(parser->at->text, "kind") == 0;
+            parser->at += 2;
+        }
+        if (!is_kind && (fm_ft_sign(parser, '*') || fm_ft_sign(parser, ':'))) {
+            type->any_length = true;
+        } else {
+            ft_expression *value = fm_ft_expression(parser);
+            if (!value) return false;
+            *(is_kind ? &type->kind : &type->length) = value;
+        }
+        first = false;
+    } while (fm_ft_sign(parser, ','));
+    return fm_ft_expect_sign(parser, ')', "')'");
+}
+
+bool fm_ft_type_spec(ft_parser *parser, ft_type *type)
+{
+    *type = (ft_type){.base = FT_NO_TYPE};
+    ft_token *start = parser->at;
+    if (fm_ft_word(parser, "integer")) {
+        type->base = FT_INTEGER_TYPE;
+    } else if (fm_ft_word(parser, "real")) {
+        type->base = FT_REAL_TYPE;
+    } else if (fm_ft_word(parser, "doubleprecision") ||
+               (fm_ft_word(parser, "double") && fm_ft_word(parser, "precision"))) {
+        type->base = FT_REAL_TYPE;
+        type->twice = true;
+    } else if (fm_ft_word(parser, "doublecomplex") || (parser->at > start && fm_ft_word(parser, "complex"))) {
+        type->base = FT_COMPLEX_TYPE;
+        type->twice = true;
+    } else if (fm_ft_word(parser, "complex")) {
+        type->base = FT_COMPLEX_TYPE;
+    } else if (fm_ft_word(parser, "logical")) {
+        type->base = FT_LOGICAL_TYPE;
+    } else if (fm_ft_word(parser, "character")) {
+        type->base = FT_CHARACTER_TYPE;
+    } else if (parser->at->kind == FT_NAME && parser->at[1].kind == FT_SIGN && parser->at[1].sign == '(' &&
+               (strcmp(parser->at->text, "type") == 0 || strcmp(parser->at->text, "class") == 0)) {
+        bool class = parser->at->text[0] == 'c';
+        parser->at += 2;
+        if (fm_ft_sign(parser, '*')) {
+            type->base = FT_NO_TYPE;
+        } else {
+            type->base = class ? FT_NO_TYPE : FT_DERIVED_TYPE;
+            if (!(type->derived = fm_ft_name(parser))) return true;
+        }
+        fm_ft_expect_sign(parser, ')', "')'");
+        return true;
+    } else {
+        parser->at = start;
+        return false;
+    }
+    parse_type_parameters(parser, type);
+    return true;
+}
+
+/* ---- Program units: programs, subroutines, functions, modules, and what they contain ---- */
+
+enum { MOST_UNITS_INSIDE = 8 };
+
+static bool has_word(ft_parser *parser, const char *word)
+{
+    return fm_ft_word(parser, word);
+}
+
+/* Is `end`, `end subroutine x` at hand? It is not passed. */
+static bool at_unit_end(ft_parser *parser)
+{
+    static const char *const kinds[] = {"program",   "subroutine", "function", "module",
+                                        "submodule", "procedure",  "block"};
+    ft_token *start = parser->at;
+    bool end = false;
+    if (!fm_ft_is_assignment(parser) && has_word(parser, "end")) {
+        end = fm_ft_at_end(parser);
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !end; i++) end = has_word(parser, kinds[i]);
+        if (end && parser->at[-1].kind == FT_NAME && strcmp(parser->at[-1].text, "block") == 0)
+            end = has_word(parser, "data");
+    } else if (parser->at->kind == FT_NAME && strncmp(parser->at->text, "end", 3) == 0 &&
+               !fm_ft_is_assignment(parser)) {
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !end; i++)
+            end = strcmp(parser->at->text + 3, kinds[i]) == 0;
+    }
+    parser->at = start;
+    return end;
+}
+
+static bool parse_dummies(ft_parser *parser, ft_unit *unit)
+{
+    if (!fm_ft_sign(parser, '(')) return true;
+    size_t count = 0;
+    for (const ft_token *at = parser->at; at->kind != FT_END; at++) count += at->kind == FT_NAME;
+    unit->dummies = fm_ft_allocate(parser->context, count + 1, sizeof *unit->dummies);
+    if (!unit->dummies) return false;
+    if (fm_ft_sign(parser, ')')) return true;
+    do {
+        if (fm_ft_sign(parser, '*')) return fm_ft_puzzled(parser, "alternate returns are not followed");
+        ft_place place = parser->at->place;
+        const char *name = fm_ft_name(parser);
+        ft_symbol *symbol = name ? fm_ft_own_symbol(parser->context, unit, name, true) : NULL;
+        if (!symbol) return false;
+        symbol->dummy = true;
+        symbol->place = place;
+        symbol->number = unit->dummy_count;
+        unit->dummies[unit->dummy_count++] = symbol;
+    } while (fm_ft_sign(parser, ','));
+    return fm_ft_expect_sign(parser, ')', "')'");
+}
+
+/* The statement that opens a unit; false: it is none. It stays at hand. */
+static bool parse_header(ft_parser *parser, ft_unit *unit)
+{
+    static const char *const prefixes[] = {"pure", "elemental", "impure", "recursive", "non_recursive"};
+    ft_type type;
+    bool typed = false, passed = true;
+    if (parser->at->kind != FT_NAME || fm_ft_is_assignment(parser)) return false;
+    unit->place = fm_ft_line(parser)->place;
+    /* `module procedure` and `module subroutine` are of submodules. */
+    while (passed) {
+        passed = false;
+        for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !passed; i++) {
+            passed = fm_ft_word(parser, prefixes[i]);
+            unit->elemental |= passed && i == 1;
+        }
+        if (!passed && !typed) passed = typed = fm_ft_type_spec(parser, &type);
+        if (parser->why) return false;
+    }
+    if (fm_ft_word(parser, "subroutine")) {
+        unit->kind = FT_SUBROUTINE;
+    } else if (fm_ft_word(parser, "function")) {
+        unit->kind = FT_FUNCTION;
+    } else if (typed) {
+        return false;
+    } else if (fm_ft_word(parser, "program")) {
+        unit->kind = FT_PROGRAM;
+    } else if (fm_ft_word(parser, "blockdata") ||
+               (fm_ft_word(parser, "block") && fm_ft_word(parser, "data"))) {
+        unit->kind = FT_BLOCK_DATA;
+        unit->name = "block data";
+        return true;
+    } else if (fm_ft_word(parser, "module") || fm_ft_word(parser, "submodule")) {
+        unit->kind = FT_MODULE;
+        if (fm_ft_sign(parser, '(')) {
+            while (!fm_ft_at_end(parser) && !fm_ft_sign(parser, ')')) parser->at++;
+            unit->why = "a submodule is not followed";
+            unit->why_place = unit->place;
+        }
+    } else {
+        return false;
+    }
+    unit->name = unit->result = fm_ft_name(parser);
+    if (!unit->name) return false;
+    if (unit->kind != FT_SUBROUTINE && unit->kind != FT_FUNCTION) return fm_ft_at_end(parser);
+    parse_dummies(parser, unit);
+    if (fm_ft_word(parser, "result") && fm_ft_sign(parser, '(')) unit->result = fm_ft_name(parser);
+    if (parser->why && !unit->why) {
+        unit->why = parser->why;
+        unit->why_place = unit->place;
+    }
+    if (unit->kind == FT_FUNCTION && unit->result) {
+        ft_symbol *result = fm_ft_own_symbol(parser->context, unit, unit->result, true);
+        if (!result) return false;
+        result->place = unit->place;
+        if (typed) {
+            result->type = type;
+            result->typed = true;
+        }
+    }
+    return true;
+}
+
+static bool parse_units(ft_parser *parser, ft_unit *host, ft_unit **first, unsigned depth);
+
+static uint32_t line_of(const ft_parser *parser)
+{
+    size_t count = parser->source->count;
+    if (count == 0) return 1;
+    return parser->source->lines[parser->line < count ? parser->line : count - 1].place.line;
+}
+
+/* From behind its header to behind its end. */
+static bool unit_body(ft_parser *parser, ft_unit *unit, unsigned depth)
+{
+    ft_context *context = parser->context;
+    unit->body = fm_ft_block(parser, unit, 0);
+    if (context->status != FM_OK) return false;
+    if (fm_ft_line(parser) && !fm_ft_is_assignment(parser) && fm_ft_word(parser, "contains") &&
+        fm_ft_at_end(parser)) {
+        fm_ft_advance(parser);
+        if (!parse_units(parser, unit, &unit->children, depth + 1)) return false;
+    }
+    fm_ft_restart(parser);
+    unit->last_line = line_of(parser);
+    if (!fm_ft_line(parser))
+        return unit->kind == FT_PROGRAM && !unit->place.line
+                   ? true
+                   : fm_ft_fail(context, FM_E_FORMAT, &unit->place, "'%.100s' has no end",
+                                unit->name ? unit->name : "the program");
+    if (!at_unit_end(parser))
+        return fm_ft_fail(context, FM_E_FORMAT, &fm_ft_line(parser)->place,
+                          "this ends something that was not begun in '%.100s'",
+                          unit->name ? unit->name : "the program");
+    fm_ft_advance(parser);
+    return true;
+}
+
+static bool parse_units(ft_parser *parser, ft_unit *host, ft_unit **first, unsigned depth)
+{
+    ft_context *context = parser->context;
+    ft_unit **link = first;
+    while (fm_ft_line(parser)) {
+        fm_ft_restart(parser);
+        if (fm_ft_line(parser)->marker) {
+            fm_ft_advance(parser);
+            continue;
+        }
+        if (host && at_unit_end(parser)) return true;
+        if (depth == MOST_UNITS_INSIDE)
+            return fm_ft_fail(context, FM_E_FORMAT, &fm_ft_line(parser)->place,
+                              "more than %d units inside each other", MOST_UNITS_INSIDE);
+        if (++parser->units > FT_MOST_UNITS)
+            return fm_ft_fail(context, FM_E_LIMIT, &fm_ft_line(parser)->place,
+                              "more than %d procedures and modules", FT_MOST_UNITS);
+        ft_unit *unit = fm_ft_allocate(context, 1, sizeof *unit);
+        if (!unit) return false;
+        if (parse_header(parser, unit)) {
+            fm_ft_advance(parser);
+        } else {
+            if (context->status != FM_OK) return false;
+            if (host)
+                return fm_ft_fail(context, FM_E_FORMAT, &fm_ft_line(parser)->place,
+                                  "expected a subroutine or a function, or the end of '%.100s'", host->name);
+            *unit = (ft_unit){.kind = FT_PROGRAM, .name = "main", .result = "main"};
+            fm_ft_restart(parser);
+        }
+        unit->host = host;
+        size_t before = parser->line;
+        *link = unit;
+        link = &unit->next;
+        if (!unit_body(parser, unit, depth)) return false;
+        if (!unit->place.line && before < parser->source->count)
+            unit->place = parser->source->lines[before].place;
+    }
+    return true;
+}
+
+ft_unit *fm_ft_parse(ft_context *context, const ft_source *source)
+{
+    ft_parser parser = {.context = context, .source = source};
+    ft_unit *units = NULL;
+    fm_ft_restart(&parser);
+    if (!parse_units(&parser, NULL, &units, 0)) return NULL;
+    if (!units) fm_ft_fail(context, FM_E_FORMAT, NULL, "there is no statement in it");
+    return units;
 }

@@ -18,7 +18,7 @@ typedef struct actual {
     ft_base base;
 } actual;
 
-static bool evaluate(ft_walker *walker, const ft_symbol *dummy, actual *given)
+static bool evaluate_argument(ft_walker *walker, const ft_symbol *dummy, actual *given)
 {
     const ft_expression *expression = given->expression;
     given->variable = (expression->kind == FT_X_NAME || expression->kind == FT_X_MEMBER ||
@@ -98,7 +98,7 @@ static bool another_shape(ft_walker *walker, const ft_symbol *dummy, const actua
 
 /* Where the elements are that follow the first one, seen as dimensions of the memory: sections must be
  * contiguous. */
-static bool contiguous(ft_walker *walker, const ft_reference *reference, unsigned first)
+static bool is_contiguous(ft_walker *walker, const ft_reference *reference, unsigned first)
 {
     for (unsigned i = 0; i < reference->rank; i++) {
         const ft_section *section = &reference->sections[i];
@@ -118,11 +118,11 @@ static bool bind_sequence(ft_walker *walker, ft_object *object, const actual *gi
 {
     const ft_symbol *dummy = object->symbol;
     const ft_reference *reference = &given->reference;
-    const ft_memory *memory = reference->memory;
+    const fm_front_array *memory = reference->memory;
     unsigned first = object->layout.unit ? 1 : 0;
-    if (!contiguous(walker, reference, first))
+    if (!is_contiguous(walker, reference, first))
         return another_shape(walker, dummy, given, "the section is not contiguous: it would be copied");
-    if (dummy->rank > memory->dimensions - first) {
+    if (dummy->rank > memory->rank - first) {
         if (dummy->rank > 1) return another_shape(walker, dummy, given, "it has more dimensions there");
     }
     for (unsigned i = 0; i < dummy->rank; i++) {
@@ -191,7 +191,7 @@ static bool bind_array(ft_walker *walker, ft_object *object, const actual *given
 /* ---- calls ---- */
 
 /* Actual arguments by the number of their dummy. */
-static bool match(ft_walker *walker, const ft_expression *call, const ft_unit *unit, actual *given)
+static bool match_arguments(ft_walker *walker, const ft_expression *call, const ft_unit *unit, actual *given)
 {
     unsigned position = 0;
     for (const ft_expression *a = call->kind == FT_X_INDEX ? call->arguments : NULL; a;
@@ -213,12 +213,12 @@ static bool match(ft_walker *walker, const ft_expression *call, const ft_unit *u
     return true;
 }
 
-static bool bind(ft_walker *walker, ft_activation *callee, actual *given)
+static bool bind_arguments(ft_walker *walker, ft_activation *callee, actual *given)
 {
     ft_unit *unit = callee->unit;
     ft_activation *caller = walker->activation;
     for (unsigned i = 0; i < unit->dummy_count; i++)
-        if (!evaluate(walker, unit->dummies[i], &given[i])) return false;
+        if (!evaluate_argument(walker, unit->dummies[i], &given[i])) return false;
     /* Scalars first: the bounds of arrays need them. */
     walker->activation = callee;
     bool done = true, at_entry = walker->at_entry;
@@ -256,7 +256,7 @@ static bool own_arrays(ft_walker *walker, ft_activation *callee)
 static bool walk_body(ft_walker *walker, ft_activation *callee)
 {
     ft_activation *caller = walker->activation;
-    const char *escape = walker->escape;
+    const fm_guard *escape = walker->escape;
     const ft_statement *exit = walker->exit;
     unsigned outer = walker->outer_loops;
     walker->activation = callee;
@@ -292,7 +292,8 @@ bool fm_ft_call(ft_walker *walker, const ft_expression *call, ft_unit *unit, ft_
     if (!callee || !given) return false;
     callee->unit = unit;
     callee->caller = walker->activation;
-    if (!match(walker, call, unit, given) || !bind(walker, callee, given) || !own_arrays(walker, callee))
+    if (!match_arguments(walker, call, unit, given) || !bind_arguments(walker, callee, given) ||
+        !own_arrays(walker, callee))
         return false;
     /* Loads of what comes before, and of the arguments. */
     if (!fm_ft_flush(walker, &walker->statement, false)) return false;

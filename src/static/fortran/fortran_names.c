@@ -6,6 +6,7 @@
  */
 #include "static/fortran/fortran_walker.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { MOST_MODULES = 20 }; /* that use each other */
@@ -83,7 +84,7 @@ ft_unit *fm_ft_procedure(ft_walker *walker, ft_unit *from, const char *name)
     return procedure_in(walker->units, name);
 }
 
-const ft_record *fm_ft_record(ft_walker *walker, ft_unit *unit, const char *name)
+static const ft_record *record_of_name(ft_walker *walker, ft_unit *unit, const char *name)
 {
     for (const ft_unit *at = unit; at; at = at->host) {
         for (const ft_record *record = at->records; record; record = record->next)
@@ -156,7 +157,7 @@ static ft_object *common_object(ft_walker *walker, const ft_symbol *symbol, cons
     return NULL;
 }
 
-ft_object *fm_ft_existing(ft_walker *walker, const ft_symbol *symbol)
+static ft_object *existing_object(ft_walker *walker, const ft_symbol *symbol)
 {
     bool wrong;
     if (symbol->common) return common_object(walker, symbol, NULL, &wrong);
@@ -182,15 +183,7 @@ ft_object *fm_ft_new_object(ft_walker *walker, ft_activation *activation, const 
 static const char *new_name(ft_walker *walker, const char *name)
 {
     const char *base = fm_ft_safe_name(walker, name);
-    for (unsigned i = 1; base && i < 1000; i++) {
-        const char *tried =
-            fm_ft_intern(walker->context, i == 1 ? base : fm_ft_print(walker->context, "%s.%u", base, i));
-        bool taken = !tried;
-        for (const ft_memory *memory = walker->memories; memory && !taken; memory = memory->next)
-            taken = strcmp(memory->name, tried) == 0;
-        if (!tried || (!taken && !fm_atom_named(&walker->front, tried, true))) return tried;
-    }
-    return base;
+    return base ? fm_front_free_name(&walker->front, base, true) : NULL;
 }
 
 static const fm_form *new_parameter(ft_walker *walker, const char *name)
@@ -199,22 +192,19 @@ static const fm_form *new_parameter(ft_walker *walker, const char *name)
                         fm_atom_new(&walker->front, FM_ATOM_PARAMETER, new_name(walker, name)));
 }
 
-ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place *place)
+fm_front_array *fm_ft_new_memory(ft_walker *walker, const char *name, const fm_front_array *like,
+                                 const ft_place *place)
 {
-    ft_memory *made = fm_ft_allocate(walker->context, 1, sizeof *made);
-    if (!made || !(made->name = new_name(walker, name))) return NULL;
-    made->place = *place;
-    if (walker->last_memory)
-        walker->last_memory->next = made;
-    else
-        walker->memories = made;
-    walker->last_memory = made;
-    return made;
+    fm_front_array made = *like;
+    made.name = new_name(walker, name);
+    made.columns = true;
+    made.place = fm_ft_front_place(walker, place);
+    return fm_front_array_add(&walker->front, &made);
 }
 
 /* Low and extent of one dimension, as they were at entry. */
-static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_dimension *dimension,
-                   const ft_place *place)
+static bool dimension_bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_dimension *dimension,
+                             const ft_place *place)
 {
     fm_front *f = &walker->front;
     const char *name = object->member ? object->member : object->symbol->name;
@@ -236,12 +226,12 @@ static bool bounds(ft_walker *walker, ft_object *object, unsigned i, const ft_di
 }
 
 /* An array of a procedure is where it was at the last call, if it has the same shape. */
-static ft_memory *same_memory(ft_walker *walker, const ft_memory *wanted)
+static fm_front_array *same_memory(ft_walker *walker, const fm_front_array *wanted)
 {
-    for (ft_memory *memory = walker->memories; memory; memory = memory->next) {
-        if (memory->symbol != wanted->symbol || memory->dimensions != wanted->dimensions) continue;
+    for (fm_front_array *memory = walker->front.arrays; memory; memory = memory->next) {
+        if (memory->origin != wanted->origin || memory->rank != wanted->rank) continue;
         bool same = true;
-        for (unsigned i = 0; i < memory->dimensions && same; i++) {
+        for (unsigned i = 0; i < memory->rank && same; i++) {
             int64_t difference;
             same = memory->lows[i] == wanted->lows[i] && memory->extents[i] && wanted->extents[i] &&
                    fm_form_difference(&walker->front, memory->extents[i], wanted->extents[i], &difference) &&
@@ -258,9 +248,9 @@ static bool make_memory(ft_walker *walker, ft_object *object, const ft_place *pl
     fm_front *f = &walker->front;
     const char *name = object->member ? object->member : object->symbol->name;
     unsigned first = object->layout.unit ? 1 : 0;
-    ft_memory wanted = {.element = object->layout.unit ? object->layout.unit : object->layout.bytes,
-                        .dimensions = object->rank + first,
-                        .symbol = object->symbol};
+    fm_front_array wanted = {.bytes = object->layout.unit ? object->layout.unit : object->layout.bytes,
+                             .rank = object->rank + first,
+                             .origin = object->symbol};
     if (first) {
         wanted.extents[0] = fm_form_number(f, (int64_t)(object->layout.bytes / object->layout.unit));
         object->base[0] = fm_form_number(f, 0);
@@ -279,14 +269,8 @@ static bool make_memory(ft_walker *walker, ft_object *object, const ft_place *pl
     }
     object->memory = object->member ? NULL : same_memory(walker, &wanted);
     if (object->memory) return true;
-    object->memory = fm_ft_new_memory(walker, name, place);
-    if (!object->memory) return false;
-    memcpy(object->memory->extents, wanted.extents, sizeof wanted.extents);
-    memcpy(object->memory->lows, wanted.lows, sizeof wanted.lows);
-    object->memory->dimensions = wanted.dimensions;
-    object->memory->element = wanted.element;
-    object->memory->symbol = wanted.symbol;
-    return true;
+    object->memory = fm_ft_new_memory(walker, name, &wanted, place);
+    return object->memory != NULL;
 }
 
 bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const ft_dimension *dimensions,
@@ -300,7 +284,7 @@ bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const 
                             FM_MOST_DIMENSIONS);
     bool assumed = false;
     for (unsigned i = 0; i < rank; i++) {
-        if (!bounds(walker, object, i, &dimensions[i], place)) return false;
+        if (!dimension_bounds(walker, object, i, &dimensions[i], place)) return false;
         assumed |= dimensions[i].kind == FT_ASSUMED_SHAPE;
     }
     if (!make_memory(walker, object, place)) return false;
@@ -401,7 +385,7 @@ ft_object *fm_ft_object(ft_walker *walker, const ft_symbol *symbol, const ft_pla
 {
     bool wrong = false;
     ft_object *object =
-        symbol->common ? common_object(walker, symbol, place, &wrong) : fm_ft_existing(walker, symbol);
+        symbol->common ? common_object(walker, symbol, place, &wrong) : existing_object(walker, symbol);
     if (wrong) return NULL;
     if (object) {
         if (object->busy)
@@ -480,4 +464,185 @@ ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_sym
                                   "'%s' is taken as an array by itself: it begins a block of its own", name))
                ? object
                : NULL;
+}
+
+/*
+ * How many bytes a type has, and where the members of a derived type are: as gfortran on x86-64.
+ */
+
+enum { MOST_MEMBER = 1 << 24 }; /* bytes of an element */
+
+static uint64_t default_bytes(const ft_context *context, const ft_type *type)
+{
+    uint64_t real = context->real_8 ? 8 : 4, twice = context->real_8 && !context->double_8 ? 16 : 8;
+    switch (type->base) {
+    case FT_INTEGER_TYPE:
+    case FT_LOGICAL_TYPE:
+        return context->integer_8 ? 8 : 4;
+    case FT_REAL_TYPE:
+        return type->twice ? twice : real;
+    case FT_COMPLEX_TYPE:
+        return 2 * (type->twice ? twice : real);
+    default:
+        return 1;
+    }
+}
+
+static bool scalar_bytes(ft_walker *walker, const ft_type *type, const ft_place *place, uint64_t *bytes)
+{
+    int64_t kind, length;
+    *bytes = default_bytes(walker->context, type);
+    if (type->kind && type->base != FT_CHARACTER_TYPE) {
+        if (!fm_ft_constant(walker, type->kind, "a kind", &kind)) return false;
+        bool fits = kind == 1 || kind == 2 || kind == 4 || kind == 8 || kind == 10 || kind == 16 ||
+                    (type->star && kind == 32);
+        if (!fits) return fm_ft_refuse(walker->context, place, "there is no kind %" PRId64, kind);
+        *bytes = (uint64_t)(kind == 10 ? 16 : kind);
+        if (type->base == FT_COMPLEX_TYPE && !type->star) *bytes *= 2;
+    }
+    if (type->base != FT_CHARACTER_TYPE) return true;
+    if (type->any_length) {
+        *bytes = 1; /* of a dummy: nothing of it is touched as an array, or it is refused there */
+        return true;
+    }
+    if (!type->length) return true;
+    if (!fm_ft_constant(walker, type->length, "a length of characters", &length)) return false;
+    if (length < 1 || length > MOST_MEMBER)
+        return fm_ft_refuse(walker->context, place, "characters of length %" PRId64, length);
+    *bytes = (uint64_t)length;
+    return true;
+}
+
+/* Largest alignment, end, the one size of all parts (0: several), what divides all sizes and alignments. */
+typedef struct measure {
+    uint64_t alignment, end, unit, divisor;
+    bool arrays;
+} measure;
+
+bool fm_ft_member_shape(ft_walker *walker, const ft_record *record, const ft_symbol *member, int64_t *lows,
+                        int64_t *extents)
+{
+    ft_activation scope = {.unit = record->unit, .caller = walker->activation}, *saved = walker->activation;
+    walker->activation = &scope;
+    bool done = true;
+    for (unsigned i = 0; i < member->rank && done; i++) {
+        const ft_dimension *dimension = &member->dimensions[i];
+        int64_t high = 0;
+        lows[i] = 1;
+        done =
+            dimension->kind == FT_EXPLICIT &&
+            (!dimension->low || fm_ft_constant(walker, dimension->low, "a bound of a component", &lows[i])) &&
+            fm_ft_constant(walker, dimension->high, "a bound of a component", &high) &&
+            !__builtin_sub_overflow(high, lows[i], &extents[i]) && extents[i] < MOST_MEMBER;
+        if (done) extents[i] = extents[i] < -1 ? 0 : extents[i] + 1;
+    }
+    walker->activation = saved;
+    if (!done)
+        fm_ft_refuse(walker->context, &member->place, "the bounds of component '%.100s' are not understood",
+                     member->name);
+    return done;
+}
+
+static bool add_member(ft_walker *walker, const ft_record *record, const ft_symbol *member, measure *sum,
+                       uint64_t *offset, ft_layout *layout)
+{
+    ft_type type = fm_ft_type_of(member);
+    if (!fm_ft_layout(walker, record->unit, &type, &member->place, layout)) return false;
+    uint64_t alignment = layout->bytes, bytes = layout->bytes, unit = layout->bytes;
+    if (layout->base == FT_COMPLEX_TYPE) alignment /= 2;
+    if (layout->base == FT_CHARACTER_TYPE) alignment = 1;
+    uint64_t divisor = (uint64_t)fm_greatest_divisor((int64_t)alignment, (int64_t)bytes);
+    if (layout->record) {
+        alignment = layout->alignment;
+        unit = layout->part;
+        divisor = layout->divisor;
+        sum->arrays |= layout->unit != 0;
+    }
+    if (alignment > 16) alignment = 16;
+    sum->divisor = (uint64_t)fm_greatest_divisor((int64_t)divisor, (int64_t)sum->divisor);
+    if (member->rank) {
+        int64_t lows[FT_MOST_RANK], extents[FT_MOST_RANK];
+        sum->arrays = true;
+        if (!fm_ft_member_shape(walker, record, member, lows, extents)) return false;
+        for (unsigned i = 0; i < member->rank; i++)
+            if (__builtin_mul_overflow(bytes, (uint64_t)extents[i], &bytes) || bytes > MOST_MEMBER)
+                return fm_ft_refuse(walker->context, &member->place, "component '%.100s' is too large",
+                                    member->name);
+    }
+    *offset = (sum->end + alignment - 1) / alignment * alignment;
+    sum->end = *offset + bytes;
+    if (sum->end > MOST_MEMBER)
+        return fm_ft_refuse(walker->context, &member->place, "type '%.100s' is too large", record->name);
+    if (alignment > sum->alignment) sum->alignment = alignment;
+    sum->unit = sum->unit == UINT64_MAX || sum->unit == unit ? unit : 0;
+    return true;
+}
+
+static bool record_layout(ft_walker *walker, const ft_record *record, const ft_place *place,
+                          ft_layout *layout)
+{
+    if (record->why)
+        return fm_ft_refuse(walker->context, place, "type '%.100s' (line %u) is not understood: %s",
+                            record->name, record->place.line, record->why);
+    if (record->measuring)
+        return fm_ft_fail(walker->context, FM_E_FORMAT, place, "type '%.100s' holds itself", record->name);
+    ((ft_record *)record)->measuring = true;
+    measure sum = {.alignment = 1, .unit = UINT64_MAX};
+    bool done = true, separate = false;
+    for (const ft_symbol *member = record->members; member && done; member = member->next) {
+        uint64_t offset;
+        ft_layout inner;
+        separate |= member->allocatable || member->pointer;
+        if (!separate) done = add_member(walker, record, member, &sum, &offset, &inner);
+    }
+    ((ft_record *)record)->measuring = false;
+    layout->record = record;
+    /* With parts that are allocated by themselves it can only be a scalar (fortran_sections.c). */
+    layout->bytes = separate ? 0 : (sum.end + sum.alignment - 1) / sum.alignment * sum.alignment;
+    if (!layout->bytes && !separate) layout->bytes = 1;
+    layout->alignment = sum.alignment;
+    layout->part = sum.unit == UINT64_MAX ? 0 : sum.unit;
+    layout->divisor = sum.divisor ? sum.divisor : 1;
+    /* Parts of several sizes: in pieces that each of them begins with. */
+    layout->unit = sum.arrays && !separate ? (layout->part ? layout->part : layout->divisor) : 0;
+    return done;
+}
+
+bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const ft_place *place,
+                  ft_layout *layout)
+{
+    *layout = (ft_layout){.base = type->base};
+    ft_activation scope = {.unit = unit, .caller = walker->activation}, *saved = walker->activation;
+    if (saved->unit != unit) walker->activation = &scope;
+    bool done;
+    if (type->base == FT_NO_TYPE) {
+        done = fm_ft_refuse(walker->context, place, "a polymorphic variable is not followed");
+    } else if (type->base == FT_DERIVED_TYPE) {
+        const ft_record *record = record_of_name(walker, unit, type->derived);
+        done = record
+                   ? record_layout(walker, record, place, layout)
+                   : fm_ft_refuse(walker->context, place, "type '%.100s' is not in this file", type->derived);
+    } else {
+        done = scalar_bytes(walker, type, place, &layout->bytes);
+    }
+    walker->activation = saved;
+    return done;
+}
+
+const ft_symbol *fm_ft_member(ft_walker *walker, const ft_record *record, const char *name,
+                              const ft_place *place, uint64_t *offset, ft_layout *layout)
+{
+    measure sum = {.alignment = 1, .unit = UINT64_MAX};
+    bool separate = false;
+    *offset = 0;
+    for (const ft_symbol *member = record->members; member; member = member->next) {
+        bool wanted = strcmp(member->name, name) == 0;
+        separate |= member->allocatable || member->pointer;
+        /* Behind one that is allocated by itself, offsets are not known; nor are they needed. */
+        if (!separate && !add_member(walker, record, member, &sum, offset, layout)) return NULL;
+        if (wanted) return member;
+    }
+    fm_ft_fail(walker->context, FM_E_FORMAT, place, "type '%.100s' has no component '%.100s'", record->name,
+               name);
+    return NULL;
 }

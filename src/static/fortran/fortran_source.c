@@ -6,7 +6,7 @@
  *
  * Directives of a preprocessor are refused: what they choose is not known here.
  */
-#include "static/fortran/fortran_source.h"
+#include "static/fortran/fortran_syntax.h"
 
 #include "base/memory.h"
 
@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* One statement's characters into words. */
+static bool lex_statement(ft_context *context, uint32_t file, const ft_character *characters, size_t count,
+                          bool fixed, ft_line *line);
 
 enum { MOST_INCLUDES = 16 }; /* inside each other */
 
@@ -42,7 +46,7 @@ static ft_place place_of(const reader *r, const physical *line)
     return (ft_place){r->file, line->number, 1, line->begin, line->end};
 }
 
-static bool put(reader *r, const physical *line, const char *at)
+static bool put_character(reader *r, const physical *line, const char *at)
 {
     if (r->count == FT_MOST_STATEMENT) {
         ft_place place = place_of(r, line);
@@ -71,7 +75,7 @@ static ft_line *add_line(reader *r)
 }
 
 /* The statement is whole. */
-static bool finish(reader *r, bool fixed)
+static bool finish_statement(reader *r, bool fixed)
 {
     size_t from = 0;
     uint32_t label = r->label;
@@ -84,7 +88,7 @@ static bool finish(reader *r, bool fixed)
     }
     ft_line *line = add_line(r);
     if (!line || (from < r->count &&
-                  !fm_ft_lex(r->context, r->file, r->characters + from, r->count - from, fixed, line)))
+                  !lex_statement(r->context, r->file, r->characters + from, r->count - from, fixed, line)))
         return false;
     line->label = label;
     if (line->count) r->source->count++;
@@ -121,11 +125,11 @@ static ft_marker marker_of(const char *at, const char *end)
 }
 
 /* at: behind the sign of the comment. */
-static bool comment(reader *r, const physical *line, const char *at, bool fixed)
+static bool is_comment(reader *r, const physical *line, const char *at, bool fixed)
 {
     ft_marker marker = marker_of(at, line->end);
     if (marker == FT_NO_MARKER) return true;
-    if (fixed && r->pending && !finish(r, true)) return false;
+    if (fixed && r->pending && !finish_statement(r, true)) return false;
     ft_line *made = add_line(r);
     if (!made) return false;
     made->marker = marker;
@@ -199,7 +203,7 @@ static bool is_include(const physical *line, char *path, size_t size)
     return true;
 }
 
-static bool exists(const char *path)
+static bool file_exists(const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (file) fclose(file);
@@ -207,7 +211,7 @@ static bool exists(const char *path)
 }
 
 /* Beside the file that includes it, then in the folders of -I. */
-static bool include(reader *r, const physical *line, const char *name)
+static bool include_file(reader *r, const physical *line, const char *name)
 {
     ft_place place = place_of(r, line);
     const char *includer = r->context->name_of[r->file], *slash = strrchr(includer, '/');
@@ -215,12 +219,12 @@ static bool include(reader *r, const physical *line, const char *name)
                            ? name
                            : fm_ft_print(r->context, "%.*s/%s", (int)(slash - includer), includer, name);
     const char *const *flags = r->context->options ? r->context->options->flags : NULL;
-    for (; path && !exists(path) && flags && *flags; flags++) {
+    for (; path && !file_exists(path) && flags && *flags; flags++) {
         if (strncmp(*flags, "-I", 2) != 0) continue;
         const char *folder = *flags + 2;
         if (!*folder && flags[1]) folder = *++flags;
         const char *other = fm_ft_print(r->context, "%s/%s", folder, name);
-        if (other && exists(other)) path = other;
+        if (other && file_exists(other)) path = other;
     }
     if (!path) return false;
     if (r->depth == MOST_INCLUDES)
@@ -243,11 +247,11 @@ static bool free_line(reader *r, const physical *line)
     const char *at = line->begin, *end = line->end;
     while (at < end && (*at == ' ' || *at == '\t')) at++;
     if (at == end) return true;
-    if (*at == '!' && !r->quote) return comment(r, line, at + 1, false);
+    if (*at == '!' && !r->quote) return is_comment(r, line, at + 1, false);
     if (r->continued) {
         if (*at == '&')
             at++;
-        else if (!put(r, line, at)) /* words do not go on without & */
+        else if (!put_character(r, line, at)) /* words do not go on without & */
             return false;
         else
             r->characters[r->count - 1].character = ' ';
@@ -272,14 +276,14 @@ static bool free_line(reader *r, const physical *line)
                 return true;
             }
         } else if (*at == ';') {
-            if (!finish(r, false)) return false;
+            if (!finish_statement(r, false)) return false;
             continue;
         } else if (*at == '\'' || *at == '"') {
             r->quote = *at;
         }
-        if (!put(r, line, at)) return false;
+        if (!put_character(r, line, at)) return false;
     }
-    return finish(r, false);
+    return finish_statement(r, false);
 }
 
 /* ---- fixed form ---- */
@@ -320,10 +324,10 @@ static bool fixed_head(reader *r, const physical *line, const char **at, bool *c
 static bool fixed_line(reader *r, const physical *line)
 {
     const char *at = line->begin, *end = line->end;
-    if (at < end && strchr("cC*!", *at)) return comment(r, line, at + 1, true);
+    if (at < end && strchr("cC*!", *at)) return is_comment(r, line, at + 1, true);
     while (at < end && (*at == ' ' || *at == '\t')) at++;
     if (at == end) return true;
-    if (*at == '!' && at - line->begin != 5) return comment(r, line, at + 1, true);
+    if (*at == '!' && at - line->begin != 5) return is_comment(r, line, at + 1, true);
     bool continuation;
     uint32_t label;
     if (!fixed_head(r, line, &at, &continuation, &label)) return false;
@@ -332,7 +336,7 @@ static bool fixed_line(reader *r, const physical *line)
         return fm_ft_fail(r->context, FM_E_FORMAT, &place,
                           "a line of continuation, but no statement before it");
     if (!continuation) {
-        if (r->pending && !finish(r, true)) return false;
+        if (r->pending && !finish_statement(r, true)) return false;
         r->label = label;
     }
     r->pending = true;
@@ -344,7 +348,7 @@ static bool fixed_line(reader *r, const physical *line)
         } else if (*at == '!') {
             break;
         } else if (*at == ';') {
-            if (!finish(r, true)) return false;
+            if (!finish_statement(r, true)) return false;
             r->pending = true;
             continue;
         } else if (*at == ' ' || *at == '\t') {
@@ -352,7 +356,7 @@ static bool fixed_line(reader *r, const physical *line)
         } else if (*at == '\'' || *at == '"') {
             r->quote = *at;
         }
-        if (!put(r, line, at)) return false;
+        if (!put_character(r, line, at)) return false;
     }
     return true;
 }
@@ -375,14 +379,14 @@ static bool read_lines(reader *r, const char *begin, const char *end)
             done = line_marker(r, &line, &next);
             if (next) number = next - 1;
         } else if (!r->continued && !r->quote && is_include(&line, name, sizeof name)) {
-            done = (!r->pending || finish(r, true)) && include(r, &line, name);
+            done = (!r->pending || finish_statement(r, true)) && include_file(r, &line, name);
         } else {
             done = fixed ? fixed_line(r, &line) : free_line(r, &line);
         }
         if (!done) return false;
     }
     /* A statement whose continuation never came is finished as it is: what is missing will show. */
-    return r->count == 0 || finish(r, fixed);
+    return r->count == 0 || finish_statement(r, fixed);
 }
 
 static bool read_file(reader *r, const char *path, const ft_place *from)
@@ -421,4 +425,194 @@ bool fm_ft_read_source(ft_context *context, const char *path, ft_source *source)
     bool done = read_file(&r, path, NULL);
     free(r.characters);
     return done;
+}
+
+/*
+ * A statement's characters into words. What is no word of Fortran becomes FT_BAD: it is a fault only where
+ * somebody needs the statement.
+ */
+
+typedef struct scanner {
+    ft_context *context;
+    uint32_t file;
+    const ft_character *at, *end;
+    bool fixed;
+} scanner;
+
+static bool is_letter(char character)
+{
+    return isalpha((unsigned char)character) || character == '_';
+}
+
+static bool is_digit(char character)
+{
+    return character >= '0' && character <= '9';
+}
+
+static char scan_peek(const scanner *s, size_t ahead)
+{
+    return (size_t)(s->end - s->at) > ahead ? s->at[ahead].character : 0;
+}
+
+/* .eq. and the like; its length, 0: none. */
+static size_t dot_word(const scanner *s, int *sign)
+{
+    static const struct {
+        const char *word;
+        int sign;
+    } words[] = {{"eq", FT_EQ},     {"ne", FT_NE},     {"lt", FT_LT},      {"le", FT_LE},   {"gt", FT_GT},
+                 {"ge", FT_GE},     {"and", FT_AND},   {"or", FT_OR},      {"not", FT_NOT}, {"eqv", FT_EQV},
+                 {"true", FT_TRUE}, {"neqv", FT_NEQV}, {"false", FT_FALSE}};
+    if (scan_peek(s, 0) != '.') return 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t length = strlen(words[i].word), j = 0;
+        while (j < length && tolower((unsigned char)scan_peek(s, j + 1)) == words[i].word[j]) j++;
+        if (j == length && scan_peek(s, length + 1) == '.') {
+            *sign = words[i].sign;
+            return length + 2;
+        }
+    }
+    return 0;
+}
+
+static size_t number_length(const scanner *s, bool *real)
+{
+    size_t n = 0;
+    int ignored;
+    *real = false;
+    while (is_digit(scan_peek(s, n))) n++;
+    scanner dot = *s;
+    dot.at += n;
+    if (scan_peek(s, n) == '.' && !dot_word(&dot, &ignored)) {
+        *real = true;
+        n++;
+        while (is_digit(scan_peek(s, n))) n++;
+    }
+    char exponent = (char)tolower((unsigned char)scan_peek(s, n));
+    /* In fixed form blanks are gone: `real*8 d0` must not become a number. */
+    bool glued = n > 0 && (size_t)(s->end - s->at) > n &&
+                 (s->at[n].origin == s->at[n - 1].origin + 1 || s->at[n].line != s->at[n - 1].line);
+    if ((exponent == 'e' || exponent == 'd' || exponent == 'q') && glued) {
+        size_t digits = n + 1 + (scan_peek(s, n + 1) == '+' || scan_peek(s, n + 1) == '-');
+        if (is_digit(scan_peek(s, digits))) {
+            *real = true;
+            n = digits;
+            while (is_digit(scan_peek(s, n))) n++;
+        }
+    }
+    if (scan_peek(s, n) == '_' && (is_letter(scan_peek(s, n + 1)) || is_digit(scan_peek(s, n + 1)))) {
+        n++;
+        while (is_letter(scan_peek(s, n)) || is_digit(scan_peek(s, n))) n++;
+    }
+    return n;
+}
+
+/* A text in quotes; 0: it has no end. */
+static size_t string_length(const scanner *s)
+{
+    char quote = scan_peek(s, 0);
+    size_t room = (size_t)(s->end - s->at);
+    for (size_t n = 1; n < room; n++) {
+        if (s->at[n].character != quote) continue;
+        if (scan_peek(s, n + 1) != quote) return n + 1;
+        n++;
+    }
+    return 0;
+}
+
+static size_t sign_length(const scanner *s, int *sign)
+{
+    static const struct {
+        char text[3];
+        int sign;
+    } pairs[] = {{"**", FT_POWER}, {"//", FT_CONCATENATE}, {"==", FT_EQ},    {"/=", FT_NE},
+                 {"<=", FT_LE},    {">=", FT_GE},          {"=>", FT_ARROW}, {"::", FT_COLONS}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (scan_peek(s, 0) == pairs[i].text[0] && scan_peek(s, 1) == pairs[i].text[1]) {
+            *sign = pairs[i].sign;
+            return 2;
+        }
+    *sign = scan_peek(s, 0);
+    if (*sign == '<') *sign = FT_LT;
+    if (*sign == '>') *sign = FT_GT;
+    return strchr("+-*/()[],:%=<>", scan_peek(s, 0)) ? 1 : 0;
+}
+
+static bool scan_token(scanner *s, ft_token *token)
+{
+    size_t length = 0;
+    bool real;
+    char first = scan_peek(s, 0);
+    token->kind = FT_BAD;
+    if (is_letter(first)) {
+        token->kind = FT_NAME;
+        while (is_letter(scan_peek(s, length)) || is_digit(scan_peek(s, length)) ||
+               scan_peek(s, length) == '$')
+            length++;
+    } else if (is_digit(first) || (first == '.' && is_digit(scan_peek(s, 1)))) {
+        length = number_length(s, &real);
+        token->kind = real ? FT_REAL : FT_INTEGER;
+    } else if (first == '\'' || first == '"') {
+        length = string_length(s);
+        if (length) token->kind = FT_STRING;
+    } else {
+        length = dot_word(s, &token->sign);
+        if (!length) length = sign_length(s, &token->sign);
+        if (length) token->kind = FT_SIGN;
+    }
+    if (!length)
+        length = token->kind == FT_BAD && (first == '\'' || first == '"') ? (size_t)(s->end - s->at) : 1;
+    token->place = (ft_place){.file = s->file,
+                              .line = s->at->line,
+                              .column = s->at->column,
+                              .begin = s->at->origin,
+                              .end = s->at[length - 1].origin + 1};
+    if (token->kind == FT_NAME || token->kind == FT_INTEGER || token->kind == FT_REAL) {
+        char buffer[FT_MOST_NAME + 2];
+        if (length > FT_MOST_NAME)
+            return fm_ft_fail(s->context, FM_E_FORMAT, &token->place,
+                              "a name or number has more than %d characters", FT_MOST_NAME);
+        for (size_t i = 0; i < length; i++) buffer[i] = (char)tolower((unsigned char)s->at[i].character);
+        buffer[length] = 0;
+        token->text = fm_ft_intern(s->context, buffer);
+    } else if (token->kind == FT_STRING) {
+        char *text = fm_ft_allocate(s->context, length, 1);
+        if (text)
+            for (size_t i = 1; i + 1 < length; i++) text[i - 1] = s->at[i].character;
+        token->text = text;
+    } else {
+        token->text = "";
+    }
+    s->at += length;
+    return token->text != NULL;
+}
+
+static bool lex_statement(ft_context *context, uint32_t file, const ft_character *characters, size_t count,
+                          bool fixed, ft_line *line)
+{
+    scanner s = {context, file, characters, characters + count, fixed};
+    /* Counted first, so that no list must grow. */
+    for (int pass = 0; pass < 2; pass++) {
+        s.at = characters;
+        size_t words = 0;
+        for (;; words++) {
+            while (s.at < s.end && (s.at->character == ' ' || s.at->character == '\t')) s.at++;
+            if (s.at == s.end) break;
+            ft_token token = {0};
+            if (!scan_token(&s, &token)) return false;
+            if (pass) line->tokens[words] = token;
+        }
+        if (pass) break;
+        line->count = words;
+        line->tokens = fm_ft_allocate(context, words + 1 + (fixed ? FT_SPLITS : 0), sizeof *line->tokens);
+        if (!line->tokens) return false;
+    }
+    line->fixed = fixed;
+    if (line->count) {
+        line->place = line->tokens[0].place;
+        line->tokens[line->count].place = line->tokens[line->count - 1].place;
+        line->tokens[line->count].place.begin = line->tokens[line->count].place.end;
+        line->place.end = line->tokens[line->count].place.end;
+    }
+    return true;
 }

@@ -4,7 +4,7 @@
  * is refused, with the reason; a construct that is not followed (select, where, …) becomes one such statement
  * with all it holds.
  */
-#include "static/fortran/fortran_parser.h"
+#include "static/fortran/fortran_syntax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static ft_statement *new_statement(ft_parser *parser, ft_statement_kind kind)
     return made;
 }
 
-static ft_statement *refused(ft_parser *parser, ft_statement *statement, const char *why)
+static ft_statement *refused_statement(ft_parser *parser, ft_statement *statement, const char *why)
 {
     if (!statement) statement = new_statement(parser, FT_S_REFUSED);
     if (!statement) return NULL;
@@ -163,7 +163,7 @@ static ft_statement *do_construct(ft_parser *parser, ft_unit *unit)
     uint32_t label = 0;
     unit->has_loops = true;
     if (parser->at->kind == FT_INTEGER) label = (uint32_t)strtoul(parser->at++->text, NULL, 10);
-    if (!do_header(parser, unit, made)) refused(parser, made, parser->why);
+    if (!do_header(parser, unit, made)) refused_statement(parser, made, parser->why);
     fm_ft_advance(parser);
     made->body = fm_ft_block(parser, unit, label);
     if (parser->context->status != FM_OK) return NULL;
@@ -185,7 +185,7 @@ static ft_statement *do_construct(ft_parser *parser, ft_unit *unit)
 
 /* ---- if ---- */
 
-static ft_statement *action(ft_parser *parser, ft_unit *unit);
+static ft_statement *parse_action(ft_parser *parser, ft_unit *unit);
 
 static ft_branch *new_branch(ft_parser *parser, const ft_place *place)
 {
@@ -258,9 +258,10 @@ static ft_statement *if_statement(ft_parser *parser, ft_unit *unit)
         while (last[0].kind != FT_END && last[1].kind != FT_END) last++;
         bool construct = last->kind == FT_NAME && strcmp(last->text, "then") == 0;
         if (construct && !if_construct(parser, unit, made, NULL)) return NULL;
-        return refused(parser, made, why);
+        return refused_statement(parser, made, why);
     }
-    if (parser->at->kind == FT_INTEGER) return refused(parser, made, "an arithmetic if is not followed");
+    if (parser->at->kind == FT_INTEGER)
+        return refused_statement(parser, made, "an arithmetic if is not followed");
     ft_token *start = parser->at;
     if (!fm_ft_is_assignment(parser) && fm_ft_word(parser, "then") && fm_ft_at_end(parser))
         return if_construct(parser, unit, made, condition);
@@ -268,7 +269,7 @@ static ft_statement *if_statement(ft_parser *parser, ft_unit *unit)
     made->branches = new_branch(parser, &made->place);
     if (!made->branches) return NULL;
     made->branches->condition = condition;
-    ft_statement *inner = made->branches->body = action(parser, unit);
+    ft_statement *inner = made->branches->body = parse_action(parser, unit);
     if (!inner) return NULL;
     inner->place = start->place;
     inner->place.end = made->place.end;
@@ -281,7 +282,7 @@ static ft_statement *if_statement(ft_parser *parser, ft_unit *unit)
 /* Up to its end, whatever is in it. */
 static ft_statement *passed_construct(ft_parser *parser, ft_unit *unit, const char *what, const char *why)
 {
-    ft_statement *made = refused(parser, NULL, why);
+    ft_statement *made = refused_statement(parser, NULL, why);
     if (!made) return NULL;
     do {
         fm_ft_advance(parser);
@@ -298,7 +299,7 @@ static ft_statement *passed_construct(ft_parser *parser, ft_unit *unit, const ch
 
 /* ---- single statements ---- */
 
-static ft_statement *assignment(ft_parser *parser)
+static ft_statement *parse_assignment(ft_parser *parser)
 {
     ft_statement *made = new_statement(parser, FT_S_ASSIGN);
     if (!made) return NULL;
@@ -308,10 +309,11 @@ static ft_statement *assignment(ft_parser *parser)
     /* The left side: an expression that ends before "=". */
     made->left = fm_ft_expression(parser);
     if (made->left && fm_ft_at_sign(parser, FT_ARROW))
-        return refused(parser, made, "a pointer assignment: what it points to later is not followed");
+        return refused_statement(parser, made,
+                                 "a pointer assignment: what it points to later is not followed");
     if (!made->left || !fm_ft_expect_sign(parser, '=', "'='") || !(made->right = fm_ft_expression(parser)) ||
         (!fm_ft_at_end(parser) && !fm_ft_unexpected(parser, "an operator or the end of the statement")))
-        return refused(parser, made, parser->why);
+        return refused_statement(parser, made, parser->why);
     (void)sign;
     return made;
 }
@@ -322,25 +324,25 @@ static ft_statement *call_statement(ft_parser *parser)
     if (!made) return NULL;
     made->left = fm_ft_expression(parser);
     if (!made->left || (!fm_ft_at_end(parser) && !fm_ft_unexpected(parser, "the end of the statement")))
-        return refused(parser, made, parser->why);
+        return refused_statement(parser, made, parser->why);
     return made;
 }
 
-static ft_statement *leave(ft_parser *parser, ft_statement_kind kind)
+static ft_statement *parse_leave(ft_parser *parser, ft_statement_kind kind)
 {
     ft_statement *made = new_statement(parser, kind);
     if (made && parser->at->kind == FT_NAME) made->name = parser->at->text;
     return made;
 }
 
-static ft_statement *forall(ft_parser *parser, ft_unit *unit)
+static ft_statement *parse_forall(ft_parser *parser, ft_unit *unit)
 {
     ft_statement *made = new_statement(parser, FT_S_CONCURRENT);
     if (!made) return NULL;
     unit->has_loops = made->forall = true;
-    if (!index_list(parser, unit, made)) return refused(parser, made, parser->why);
+    if (!index_list(parser, unit, made)) return refused_statement(parser, made, parser->why);
     if (!fm_ft_at_end(parser)) {
-        made->body = assignment(parser);
+        made->body = parse_assignment(parser);
         if (made->body) made->body->label = 0;
         return made->body ? made : NULL;
     }
@@ -351,7 +353,7 @@ static ft_statement *forall(ft_parser *parser, ft_unit *unit)
 }
 
 /* where (…) …: a construct or one statement. */
-static ft_statement *where(ft_parser *parser, ft_unit *unit)
+static ft_statement *parse_where(ft_parser *parser, ft_unit *unit)
 {
     static const char why[] = "where: which elements are assigned depends on data";
     if (fm_ft_sign(parser, '(')) {
@@ -361,11 +363,12 @@ static ft_statement *where(ft_parser *parser, ft_unit *unit)
             depth -= fm_ft_at_sign(parser, ')');
         }
     }
-    return fm_ft_at_end(parser) ? passed_construct(parser, unit, "where", why) : refused(parser, NULL, why);
+    return fm_ft_at_end(parser) ? passed_construct(parser, unit, "where", why)
+                                : refused_statement(parser, NULL, why);
 }
 
 /* A statement that is no construct and no declaration. */
-static ft_statement *action(ft_parser *parser, ft_unit *unit)
+static ft_statement *parse_action(ft_parser *parser, ft_unit *unit)
 {
     static const struct {
         const char *word, *why; /* why NULL: it touches nothing */
@@ -397,12 +400,12 @@ static ft_statement *action(ft_parser *parser, ft_unit *unit)
         {"deallocate", NULL},
         {"nullify", "a pointer assignment: what it points to later is not followed"},
     };
-    if (fm_ft_is_assignment(parser)) return assignment(parser);
+    if (fm_ft_is_assignment(parser)) return parse_assignment(parser);
     if (fm_ft_word(parser, "if")) return if_statement(parser, unit);
     if (fm_ft_word(parser, "call")) return call_statement(parser);
     if (fm_ft_word(parser, "continue")) return new_statement(parser, FT_S_CONTINUE);
-    if (fm_ft_word(parser, "cycle")) return leave(parser, FT_S_CYCLE);
-    if (fm_ft_word(parser, "exit")) return leave(parser, FT_S_EXIT);
+    if (fm_ft_word(parser, "cycle")) return parse_leave(parser, FT_S_CYCLE);
+    if (fm_ft_word(parser, "exit")) return parse_leave(parser, FT_S_EXIT);
     if (fm_ft_word(parser, "return")) return new_statement(parser, FT_S_RETURN);
     if (fm_ft_word(parser, "stop") || fm_ft_word(parser, "errorstop") ||
         (fm_ft_word(parser, "error") && fm_ft_word(parser, "stop")))
@@ -411,17 +414,18 @@ static ft_statement *action(ft_parser *parser, ft_unit *unit)
         ft_statement *made = new_statement(parser, FT_S_ALLOCATE);
         if (!made) return NULL;
         if (!fm_ft_expect_sign(parser, '(', "'('") || !fm_ft_arguments(parser, &made->left))
-            return refused(parser, made, parser->why);
+            return refused_statement(parser, made, parser->why);
         return made;
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (fm_ft_word(parser, others[i].word))
-            return others[i].why ? refused(parser, NULL, others[i].why) : new_statement(parser, FT_S_NOTHING);
+            return others[i].why ? refused_statement(parser, NULL, others[i].why)
+                                 : new_statement(parser, FT_S_NOTHING);
     fm_ft_unexpected(parser, "a statement");
-    return refused(parser, NULL, parser->why);
+    return refused_statement(parser, NULL, parser->why);
 }
 
-static ft_statement *construct(ft_parser *parser, ft_unit *unit)
+static ft_statement *parse_construct(ft_parser *parser, ft_unit *unit)
 {
     ft_token *start = parser->at;
     if (!fm_ft_is_assignment(parser)) {
@@ -429,9 +433,9 @@ static ft_statement *construct(ft_parser *parser, ft_unit *unit)
         ft_statement *made = NULL;
         bool found = true;
         if (fm_ft_word(parser, "forall")) {
-            made = forall(parser, unit);
+            made = parse_forall(parser, unit);
         } else if (fm_ft_word(parser, "where")) {
-            made = where(parser, unit);
+            made = parse_where(parser, unit);
         } else if (fm_ft_word(parser, "selectcase") || fm_ft_word(parser, "selecttype") ||
                    fm_ft_word(parser, "select")) {
             made =
@@ -451,7 +455,7 @@ static ft_statement *construct(ft_parser *parser, ft_unit *unit)
         }
     }
     parser->at = start;
-    ft_statement *made = action(parser, unit);
+    ft_statement *made = parse_action(parser, unit);
     fm_ft_advance(parser);
     return made;
 }
@@ -510,7 +514,7 @@ ft_statement *fm_ft_block(ft_parser *parser, ft_unit *unit, uint32_t label)
         } else {
             fm_ft_restart(parser);
             const char *name = construct_name(parser);
-            made = construct(parser, unit);
+            made = parse_construct(parser, unit);
             if (made && name) made->name = name;
             if (made && !executable && statement_function(parser, unit, made)) continue;
             executable |= made && made->kind != FT_S_MARKER;

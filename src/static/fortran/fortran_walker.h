@@ -7,27 +7,6 @@
 #include "static/front/front_middle.h"
 #include "static/region/region.h"
 
-/* Text that grows. */
-typedef struct ft_text {
-    char *bytes; /* malloc */
-    size_t size, room;
-} ft_text;
-
-/* An array of the region's text; a scalar in memory has no dimensions. */
-typedef struct ft_memory {
-    const char *name;
-    unsigned dimensions;
-    const fm_form *extents[FM_MOST_DIMENSIONS]; /* NULL: the last one, unknown */
-    int64_t lows[FM_MOST_DIMENSIONS];
-    const fm_atom
-        *last_extent; /* of an array of assumed shape: a parameter only where it is used elsewhere */
-    uint64_t element; /* bytes */
-    ft_place place;
-    const ft_symbol *symbol; /* NULL: of a scalar */
-    bool touched;
-    struct ft_memory *next;
-} ft_memory;
-
 typedef struct ft_layout {
     ft_base base;
     uint64_t bytes;                    /* of one element */
@@ -50,7 +29,7 @@ typedef struct ft_object {
     const char *why; /* … it is not known */
     /* Where it is. Element (s1, s2, …) is memory[base + (s - low) * stride]; a scalar that stands for an
      * element is memory[base]. */
-    ft_memory *memory; /* NULL: not in memory */
+    fm_front_array *memory; /* NULL: not in memory */
     const fm_form *base[FM_MOST_DIMENSIONS];
     uint64_t offset; /* bytes inside the element: a scalar that stands for a member */
     unsigned rank;
@@ -63,7 +42,7 @@ typedef struct ft_object {
     struct ft_object *members, *sibling;
     const char *changed;
     struct ft_object *alias; /* a dummy argument that is this variable of the caller */
-    ft_memory *scalar;       /* of a scalar, where scalars are in memory */
+    fm_front_array *scalar;  /* of a scalar, where scalars are in memory */
     struct ft_object *next;
     const char *member; /* of a scalar of derived type: an array that is allocated by itself */
 } ft_object;
@@ -85,8 +64,8 @@ typedef struct ft_section {
 typedef struct ft_reference {
     const ft_expression *expression;
     ft_object *object;
-    ft_layout layout;  /* of what is touched */
-    ft_memory *memory; /* NULL: a scalar in a register */
+    ft_layout layout;       /* of what is touched */
+    fm_front_array *memory; /* NULL: a scalar in a register */
     const fm_form *subscripts[FM_MOST_DIMENSIONS];
     uint64_t offset; /* of the member */
     unsigned rank;
@@ -104,17 +83,11 @@ typedef struct ft_shape {
     const fm_form *extents[FT_MOST_RANK];
 } ft_shape;
 
-typedef struct ft_condition {
-    const char *text;
-    bool simple;         /* is it a comparison, value >= 0? */
-    bool equal, unequal; /* value == 0, value != 0 */
-    const fm_form *value;
-} ft_condition;
-
 typedef struct ft_loop {
     const char *name;      /* in the region's text */
     const char *construct; /* the loop's name in the source */
     const struct ft_loop *outer;
+    fm_front_list *outside; /* where it stands */
 } ft_loop;
 
 enum { FT_MOST_TERMS = 40, FT_MOST_ATOM = 2000 }; /* of a form; characters of an atom */
@@ -131,34 +104,30 @@ typedef struct ft_walker {
     unsigned blocks;      /* of the text, inside each other */
     unsigned loop_count;  /* inside each other */
     unsigned outer_loops; /* those of them that are not in the procedure at work */
-    const char
+    const fm_guard
         *escape; /* where this holds, the rest of the body is not executed (cycle, return); NULL: nowhere */
     const ft_statement *exit; /* that the bounds of the loop at hand take care of */
     bool exit_first;          /* … as the first statement of the loop */
     const ft_loop *loops;
-    ft_text out, accesses; /* the body; the accesses of the statement at hand */
-    fm_region_operations operations;
-    ft_memory *memories, *last_memory;
-    const char **notes;
-    size_t note_count, note_room;
-    size_t most_text;
+    fm_front_file *files;            /* by their numbers, from 1 on */
+    fm_region_operations operations; /* of the statement at hand */
+    size_t text, most_text;          /* about how long the region's text is */
     uint64_t statements;
     ft_place statement; /* at hand */
     bool entering;      /* a procedure is being entered: names have the values that they have now */
     bool at_entry;      /* names have the values that they had when the procedure began: bounds of arrays */
 } ft_walker;
 
-/* ---- fortran_emit.c ---- */
-bool fm_ft_write(ft_walker *walker, ft_text *text, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-bool fm_ft_open(ft_walker *walker, const char *format, ...) __attribute__((format(printf, 2, 3))); /* … { */
-bool fm_ft_close(ft_walker *walker);
+/* ---- fortran_walker.c ---- */
+fm_front_place fm_ft_front_place(const ft_walker *walker, const ft_place *place);
 /* `for`; *variable is its value. The loop is to be closed by fm_ft_end_loop. */
 bool fm_ft_begin_loop(ft_walker *walker, ft_loop *loop, const char *name, const char *construct,
                       const fm_form *first, const fm_form *last, int64_t step, const ft_place *place,
                       const fm_form **variable);
-bool fm_ft_end_loop(ft_walker *walker);
-bool fm_ft_begin_if(ft_walker *walker, const char *condition, const ft_place *place);
+void fm_ft_end_loop(ft_walker *walker);
+/* `if`: what comes is in it up to fm_ft_end_if, with the list that is at hand here. NULL after a failure. */
+fm_front_node *fm_ft_begin_if(ft_walker *walker, const fm_guard *condition, const ft_place *place);
+void fm_ft_end_if(ft_walker *walker, fm_front_list *outside);
 bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference,
                   const ft_positions *positions);
 /* The statement at hand, with the accesses and operations so far; nothing where there are none, unless
@@ -166,8 +135,6 @@ bool fm_ft_access(ft_walker *walker, bool store, const ft_reference *reference,
 bool fm_ft_flush(ft_walker *walker, const ft_place *place, bool always);
 bool fm_ft_note(ft_walker *walker, const char *text);
 const char *fm_ft_safe_name(ft_walker *walker, const char *name); /* no word of the text form */
-bool fm_ft_emit(ft_walker *walker, const char *function, const ft_place *place, uint32_t last_line,
-                char **text, size_t *size);
 
 /* ---- fortran_names.c ---- */
 ft_unit *fm_ft_module(const ft_walker *walker, const char *name);
@@ -175,7 +142,6 @@ ft_unit *fm_ft_module(const ft_walker *walker, const char *name);
 const char *fm_ft_used_name(const ft_use *use, const char *name);
 ft_symbol *fm_ft_lookup(ft_walker *walker, ft_unit *unit, const char *name, bool implicit);
 ft_unit *fm_ft_procedure(ft_walker *walker, ft_unit *from, const char *name);
-const ft_record *fm_ft_record(ft_walker *walker, ft_unit *unit, const char *name);
 ft_type fm_ft_type_of(const ft_symbol *symbol);
 /* The symbol's object in the procedure at work, made where it is new. NULL after a failure. */
 ft_object *fm_ft_object(ft_walker *walker, const ft_symbol *symbol, const ft_place *place);
@@ -184,15 +150,15 @@ ft_object *fm_ft_object_of_name(ft_walker *walker, const char *name, const ft_pl
 const fm_form *fm_ft_known(ft_walker *walker, ft_object *object);
 void fm_ft_set_known(ft_object *object, const fm_form *value, const char *why);
 ft_object *fm_ft_new_object(ft_walker *walker, ft_activation *activation, const ft_symbol *symbol);
-ft_object *fm_ft_existing(ft_walker *walker, const ft_symbol *symbol);
-ft_memory *fm_ft_new_memory(ft_walker *walker, const char *name, const ft_place *place);
+/* A new array with a name that nothing has yet, for the rest as `like`. */
+fm_front_array *fm_ft_new_memory(ft_walker *walker, const char *name, const fm_front_array *like,
+                                 const ft_place *place);
 /* The object of an allocatable array inside a scalar of derived type. */
 ft_object *fm_ft_member_object(ft_walker *walker, ft_object *owner, const ft_symbol *member,
                                const ft_place *place);
 bool fm_ft_set_shape(ft_walker *walker, ft_object *object, unsigned rank, const ft_dimension *dimensions,
                      const ft_place *place);
 
-/* ---- fortran_layout.c ---- */
 bool fm_ft_layout(ft_walker *walker, ft_unit *unit, const ft_type *type, const ft_place *place,
                   ft_layout *layout);
 /* The member, its offset and layout; NULL after a failure. */
@@ -206,24 +172,12 @@ bool fm_ft_member_shape(ft_walker *walker, const ft_record *record, const ft_sym
 const fm_form *fm_ft_integer(ft_walker *walker, const ft_expression *expression);
 bool fm_ft_constant(ft_walker *walker, const ft_expression *expression, const char *what, int64_t *number);
 bool fm_ft_quiet_integer(ft_walker *walker, const ft_expression *expression, const fm_form **value);
-/* ---- fortran_conditions.c ---- */
-bool fm_ft_condition(ft_walker *walker, const ft_expression *expression, ft_condition *condition);
+/* NULL after a failure: it depends on data, for example. */
+const fm_guard *fm_ft_condition(ft_walker *walker, const ft_expression *expression);
+/* Joined as written, by AND or OR, unless that is too long. */
+const fm_guard *fm_ft_joined(ft_walker *walker, fm_guard_kind kind, const fm_guard *left,
+                             const fm_guard *right, const ft_place *place, const char *too_long);
 
-/* ---- fortran_references.c ---- */
-bool fm_ft_resolve(ft_walker *walker, const ft_expression *expression, ft_reference *reference);
-/* Is it a variable (not a call)? */
-bool fm_ft_is_variable(ft_walker *walker, const ft_expression *expression);
-
-/* ---- fortran_access.c: what a statement touches and computes ---- */
-/* Loads of the expression, in order; its type to *base. */
-bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
-                ft_base *base);
-bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const ft_positions *positions);
-/* ---- fortran_intrinsics.c ---- */
-bool fm_ft_intrinsic(ft_walker *walker, const ft_expression *call, const ft_positions *positions,
-                     ft_base *base, bool *known);
-bool fm_ft_is_elemental(const char *name);
-/* ---- fortran_forms.c ---- */
 void fm_ft_begin_forms(ft_walker *walker);
 /* As fm_form_multiply and so on; what is not affine is a failure. kind: QUOTIENT, REMAINDER, FLOOR, MODULO.
  */
@@ -234,17 +188,25 @@ bool fm_ft_factor(ft_walker *walker, const fm_form *form, const fm_atom *atom, i
 bool fm_ft_assumed_if(ft_walker *walker, uint32_t line, fm_outcome *outcome);
 /* How often the loop runs. */
 bool fm_ft_assumed_loop(ft_walker *walker, uint32_t line, const fm_form **times);
-/* Is the array NAME such that NAME(i) is i? */
-bool fm_ft_assumed_identity(ft_walker *walker, const char *name);
+
+/* ---- fortran_access.c: what a statement touches and computes ---- */
+/* Loads of the expression, in order; its type to *base. */
+bool fm_ft_data(ft_walker *walker, const ft_expression *expression, const ft_positions *positions,
+                ft_base *base);
+bool fm_ft_touch(ft_walker *walker, bool store, ft_reference *reference, const ft_positions *positions);
+bool fm_ft_is_elemental(const char *name);
+
 /* ---- fortran_sections.c ---- */
-bool fm_ft_shape_of(ft_walker *walker, const ft_expression *expression, ft_shape *shape);
+bool fm_ft_resolve(ft_walker *walker, const ft_expression *expression, ft_reference *reference);
+/* Is it a variable (not a call)? */
+bool fm_ft_is_variable(ft_walker *walker, const ft_expression *expression);
 bool fm_ft_array_assignment(ft_walker *walker, const ft_statement *statement, const ft_reference *left);
 bool fm_ft_reduction(ft_walker *walker, const ft_expression *call, ft_base *base);
 
 /* ---- fortran_inline.c ---- */
 bool fm_ft_call(ft_walker *walker, const ft_expression *call, ft_unit *unit, ft_base *result);
 
-/* ---- fortran_assigned.c ---- */
+/* ---- fortran_loops.c ---- */
 /* The whole numbers and truth values that the statements assign. */
 typedef struct ft_assigned {
     struct ft_saved {
@@ -261,29 +223,6 @@ void fm_ft_restore(const ft_assigned *assigned);
 /* They are not known from here on, because of what is at the place. */
 bool fm_ft_forget(ft_walker *walker, const ft_assigned *assigned, const ft_place *because);
 
-/* ---- fortran_induction.c ---- */
-/* Whole numbers that every iteration of a loop changes by the same. */
-typedef struct ft_inductions {
-    struct ft_induction {
-        ft_object *object;
-        const fm_form *first;                /* before the loop */
-        const fm_form *change, *before_exit; /* in an iteration; up to the loop's exit */
-    } * list;                                /* malloc */
-    size_t count, room;
-} ft_inductions;
-/* Those among what is assigned, which then is forgotten. exit: the loop's own, counter: its variable; or
- * NULL. */
-bool fm_ft_inductions(ft_walker *walker, const ft_statement *loop, const ft_statement *exit,
-                      ft_object *counter, const ft_assigned *assigned, ft_inductions *found);
-/* They have the values of the iteration in which the loop's variable has that one: at its begin, or its exit.
- */
-bool fm_ft_induce(ft_walker *walker, const ft_inductions *all, const fm_form *variable, const fm_form *first,
-                  int64_t step, bool at_exit);
-/* They have the values of behind the loop. */
-bool fm_ft_induced(ft_walker *walker, const ft_inductions *all, const fm_form *first, const fm_form *last,
-                   int64_t step);
-
-/* ---- fortran_loops.c ---- */
 bool fm_ft_do_loop(ft_walker *walker, const ft_statement *s);
 bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s);
 bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s);
@@ -291,14 +230,5 @@ bool fm_ft_endless_loop(ft_walker *walker, const ft_statement *s);
 /* ---- fortran_walker.c ---- */
 bool fm_ft_statement(ft_walker *walker, const ft_statement *s);
 bool fm_ft_walk(ft_walker *walker, const ft_statement *first, const ft_statement *end);
-
-/* ---- fortran_region_choice.c ---- */
-typedef struct ft_choice {
-    ft_unit *unit;
-    const ft_statement *first, *end; /* end NULL: to the end of the list */
-    ft_place place;
-    uint32_t last_line;
-} ft_choice;
-bool fm_ft_choose(ft_context *context, ft_unit *units, ft_choice *choice);
 
 #endif

@@ -28,8 +28,8 @@ static bool read_amount(fm_front *f, const char *text, size_t size, const char *
     const size_t name = strspn(piece, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
     if (name > 0 && piece[name + strspn(piece + name, " ")] == '\0')
         return (amount->name = assumed_name(f, piece, name)) != NULL;
-    fm_front_fail(f, FM_E_ARGUMENT, "the assumption '%.200s' needs a number or a name where '%.100s' is",
-                  whole, piece);
+    fm_front_fail(f, FM_E_ARGUMENT, NULL,
+                  "the assumption '%.200s' needs a number or a name where '%.100s' is", whole, piece);
     return false;
 }
 
@@ -106,7 +106,7 @@ bool fm_assumptions_read(fm_front *f, const char *const *texts)
             continue;
         }
         fm_front_fail(
-            f, FM_E_ARGUMENT,
+            f, FM_E_ARGUMENT, NULL,
             "the assumption '%.200s' is not understood: 'if at LINE holds' (fails, both), 'loop at LINE "
             "runs N times', 'while runs N times', 'NAME is matrix[ROWS][COLUMNS]', 'NAME is "
             "identity', 'NAME is permutation of 0..LAST'",
@@ -123,7 +123,7 @@ fm_assumption *fm_assumptions_find(fm_front *f, fm_assumption_kind kind, unsigne
         if (a->kind != kind || !(name ? strcmp(a->name, name) == 0 : anywhere || a->line == line)) continue;
         if (anywhere && a->used && a->used_at != line) {
             fm_front_fail(
-                f, FM_E_ARGUMENT,
+                f, FM_E_ARGUMENT, NULL,
                 "the assumption '%.200s' is about several loops, in lines %u and %u: 'loop at LINE runs …' "
                 "tells them apart",
                 a->text, a->used_at, line);
@@ -140,7 +140,7 @@ bool fm_assumptions_check(fm_front *f)
 {
     for (const fm_assumption *a = f->assumptions; a; a = a->next)
         if (!a->used) {
-            fm_front_fail(f, FM_E_ARGUMENT, "the assumption '%.200s' is about nothing in the region",
+            fm_front_fail(f, FM_E_ARGUMENT, NULL, "the assumption '%.200s' is about nothing in the region",
                           a->text);
             return false;
         }

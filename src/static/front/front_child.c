@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front_child.c - see front_child.h. The child sends how it ended, the error and the text through a pipe. */
+/* front_child.c - a front end in a process of its own: see front.h. The child sends how it ended, the error
+ * and the text through a pipe. */
 #define _GNU_SOURCE
-#include "static/front/front_child.h"
+#include "static/front/front.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -93,7 +94,7 @@ static bool read_all(child_watch *watch, void *bytes, size_t size)
     return true;
 }
 
-static fm_status receive(child_watch *watch, char **text, size_t *size, fm_error *error, bool *whole)
+static fm_status child_receive(child_watch *watch, char **text, size_t *size, fm_error *error, bool *whole)
 {
     answer made;
     *whole = read_all(watch, &made, sizeof made);
@@ -155,7 +156,7 @@ static void bound_myself(const fm_front_limits *limits, pid_t parent)
     if (getppid() != parent) _exit(1);
 }
 
-static _Noreturn void work(const fm_clang_module *module, const fm_clang_request *request, int to)
+static _Noreturn void child_work(const fm_clang_module *module, const fm_clang_request *request, int to)
 {
     answer made;
     char *text;
@@ -193,7 +194,7 @@ fm_status fm_front_in_child(const fm_clang_module *module, const fm_clang_reques
     if (watch.child == 0) {
         close(ends[0]);
         bound_myself(limits, parent);
-        work(module, request, ends[1]);
+        child_work(module, request, ends[1]);
     }
     const int cause = errno;
     close(ends[1]);
@@ -201,7 +202,7 @@ fm_status fm_front_in_child(const fm_clang_module *module, const fm_clang_reques
         close(ends[0]);
         return fm_fail_io(error, request->path, "start a process for libclang", cause);
     }
-    const fm_status status = receive(&watch, text, size, error, &whole);
+    const fm_status status = child_receive(&watch, text, size, error, &whole);
     close(ends[0]);
     while (waitpid(watch.child, &ended, 0) < 0 && errno == EINTR) continue;
     return whole ? status : fail_for(&watch, limits, request->path, ended, error);

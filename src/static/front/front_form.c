@@ -50,13 +50,13 @@ const char *fm_front_piece(fm_front *f, const char *begin, size_t size)
     return made;
 }
 
-void fm_front_fail(fm_front *f, fm_status status, const char *format, ...)
+void fm_front_fail(fm_front *f, fm_status status, const fm_front_place *where, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     const char *reason = front_print(f, format, arguments);
     va_end(arguments);
-    if (reason) f->fail(f, status, reason);
+    if (reason) f->fail(f, status, where, reason);
 }
 
 /* ---- products ---- */
@@ -614,7 +614,7 @@ const char *fm_form_text(fm_front *f, const fm_form *from)
                          from->constant < 0 ? 0 - (uint64_t)from->constant : (uint64_t)from->constant);
 }
 
-static void form_use(const fm_form *form)
+void fm_form_use(const fm_form *form)
 {
     for (size_t i = 0; i < form->count; i++)
         for (unsigned k = 0; k < form->terms[i].product->degree; k++) {
@@ -622,13 +622,13 @@ static void form_use(const fm_form *form)
             if (a->used) continue;
             a->used = true;
             if (!a->left) continue;
-            form_use(a->left);
-            form_use(a->right);
+            fm_form_use(a->left);
+            fm_form_use(a->right);
         }
 }
 
 const char *fm_form_written(fm_front *f, const fm_form *from)
 {
-    if (from) form_use(from);
+    if (from) fm_form_use(from);
     return fm_form_text(f, from);
 }

@@ -10,8 +10,9 @@
 #define FATHOM_STATIC_FRONT_MIDDLE_H
 
 #include "base/arena.h"
+#include "static/region/region.h"
 
-#include <fathom/static.h>
+#include <stdio.h>
 
 typedef struct fm_front fm_front;
 
@@ -136,6 +137,7 @@ fm_atom *fm_atom_named(const fm_front *f, const char *name, bool loops);
 /* As the region's text has it (docs/STATIC-IR.md); written: parameters in it are used from now on. */
 const char *fm_form_text(fm_front *f, const fm_form *from);
 const char *fm_form_written(fm_front *f, const fm_form *from);
+void fm_form_use(const fm_form *form); /* parameters in it are used */
 
 /* ---- front_assume.c: what the user states about the program ---- */
 
@@ -182,6 +184,141 @@ bool fm_assumptions_read(fm_front *f, const char *const *texts);
 fm_assumption *fm_assumptions_find(fm_front *f, fm_assumption_kind kind, unsigned line, const char *name);
 bool fm_assumptions_check(fm_front *f); /* all were about something */
 
+/* ---- front_tree.c: the region while it is made: loops, guards, statements and accesses, with forms in them
+ * ---- */
+
+typedef struct fm_front_file {
+    struct fm_front_file *next; /* of those with a number, in its order */
+    const char *path;
+    unsigned number; /* in the region; 0: not shown yet */
+} fm_front_file;
+
+typedef struct fm_front_place {
+    fm_front_file *file; /* NULL: nowhere */
+    unsigned line, column;
+} fm_front_place;
+
+typedef enum fm_guard_kind {
+    FM_GUARD_TRUE,
+    FM_GUARD_FALSE,
+    FM_GUARD_NOT_NEGATIVE, /* form >= 0 */
+    FM_GUARD_ZERO,
+    FM_GUARD_NOT_ZERO,
+    FM_GUARD_AND,
+    FM_GUARD_OR,
+    FM_GUARD_NOT, /* of left: only as written */
+} fm_guard_kind;
+
+/* A condition. */
+typedef struct fm_guard {
+    fm_guard_kind kind;
+    const fm_form *form;
+    const struct fm_guard *left, *right;
+    /* As written: a comparison keeps its sign and both sides, and nothing is simplified. */
+    const char *sign;
+    const fm_form *sides[2];
+    size_t size; /* characters, as written */
+} fm_guard;
+
+const fm_guard *fm_guard_constant(fm_front *f, bool holds);
+const fm_guard *fm_guard_of(fm_front *f, fm_guard_kind kind, const fm_form *form); /* numbers are decided */
+const fm_guard *fm_guard_join(fm_front *f, fm_guard_kind kind, const fm_guard *left, const fm_guard *right);
+const fm_guard *fm_guard_not(fm_front *f, const fm_guard *of);
+/* difference: of the left side and the right one. sign: "<", "==", … */
+const fm_guard *fm_guard_compare(fm_front *f, const char *sign, const fm_form *difference);
+/* As written; NULL where an operand is NULL; right is NULL for NOT. */
+const fm_guard *fm_guard_compared(fm_front *f, const char *sign, const fm_form *left, const fm_form *right);
+const fm_guard *fm_guard_joined(fm_front *f, fm_guard_kind kind, const fm_guard *left, const fm_guard *right);
+const fm_guard *fm_guard_replace(fm_front *f, const fm_guard *of, const fm_replacement *replacements,
+                                 size_t count);
+bool fm_guard_mentions(const fm_guard *of, const fm_atom *a);
+bool fm_guard_varies(const fm_guard *of);
+bool fm_guard_equal(const fm_guard *left, const fm_guard *right);
+const char *fm_guard_text(fm_front *f, const fm_guard *of);
+
+typedef struct fm_front_array {
+    struct fm_front_array *next;
+    const char *name;
+    unsigned rank; /* 0: one element */
+    const fm_form
+        *extents[FM_MOST_DIMENSIONS]; /* NULL: not known; only the outermost one in memory may be so */
+    int64_t lows[FM_MOST_DIMENSIONS];
+    uint64_t bytes; /* of an element */
+    bool columns;   /* the first dimension is the innermost one in memory */
+    bool units;     /* the last dimension is a struct's, in pieces of `bytes` */
+    bool pointer;   /* what a pointer parameter points to: may overlap others unless it is restricted */
+    bool restricted;
+    bool used;
+    const fm_atom *last_extent;    /* the last extent is this parameter: only where something else uses it */
+    const fm_assumption *identity; /* its values are those of its subscripts; NULL: not known */
+    const void *origin;            /* what it is in the source: the front end's */
+    fm_front_place place;
+} fm_front_array;
+
+typedef struct fm_front_touch {
+    struct fm_front_touch *next;
+    bool store;
+    fm_front_array *array;
+    const fm_form **subscripts;
+    uint64_t offset, bytes; /* of the element */
+    fm_front_place place;
+    const char *text; /* NULL: none */
+} fm_front_touch;
+
+typedef struct fm_front_node fm_front_node;
+typedef struct fm_front_list {
+    fm_front_node *first, **end;
+} fm_front_list;
+
+typedef enum fm_front_node_kind { FM_FRONT_LOOP, FM_FRONT_IF, FM_FRONT_STATEMENT } fm_front_node_kind;
+
+struct fm_front_node {
+    fm_front_node_kind kind;
+    fm_front_node *next;
+    fm_front_place place;
+    fm_atom *variable; /* LOOP */
+    const fm_form *first, *last;
+    int64_t step;
+    const fm_guard *condition; /* IF */
+    fm_front_list body, otherwise;
+    fm_region_operations operations; /* STATEMENT */
+    fm_front_touch *accesses, **accesses_end;
+    bool kept; /* even without accesses and operations */
+};
+
+void fm_front_list_begin(fm_front_list *list);
+void fm_front_list_cut(fm_front_list *list, fm_front_node **end);    /* what was added behind `end` is gone */
+void fm_front_list_join(fm_front_list *list, fm_front_list *behind); /* behind is empty afterwards */
+fm_front_node *fm_front_node_new(fm_front *f, fm_front_node_kind kind, const fm_front_place *where);
+void fm_front_append(fm_front_list *list, fm_front_node *made);
+fm_front_touch *fm_front_touch_new(fm_front *f, fm_front_node *statement, bool store, fm_front_array *array,
+                                   const fm_form *const *subscripts);
+bool fm_front_statement_counts(const fm_front_node *statement); /* does it touch or compute anything? */
+/* A product or a quotient of floating-point numbers; complex ones (left, right) by their parts, as
+ * docs/STATIC.md says. */
+void fm_front_count_product(fm_region_operations *operations, bool divide, bool left, bool right);
+/* The name, or with a number behind it, that no array and no parameter (loops: and no loop) has. */
+const char *fm_front_free_name(fm_front *f, const char *wanted, bool loops);
+fm_front_array *fm_front_array_add(fm_front *f, const fm_front_array *like); /* a copy */
+fm_front_array *fm_front_array_named(const fm_front *f, const char *name);   /* NULL: none */
+
+void fm_front_replace(fm_front *f, fm_front_list *list, const fm_replacement *replacements, size_t count);
+/* Every form must be affine, nothing unknown left: else refused, with its place. */
+bool fm_front_check(fm_front *f, const fm_front_list *list);
+
+/* Once each, unless nothing is written (nowhere). */
+void fm_front_note(fm_front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void fm_front_assume(fm_front *f, const fm_guard *condition); /* parameters fulfil it */
+
+/* ---- front_print.c ---- */
+typedef struct fm_front_function {
+    const char *name;
+    fm_front_file *file;
+    unsigned first_line, last_line;
+} fm_front_function;
+/* The region as text (docs/STATIC-IR.md). */
+bool fm_front_print(fm_front *f, const fm_front_list *list, const fm_front_function *function, FILE *out);
+
 /* ---- the source that is worked off ---- */
 
 enum { FM_FRONT_HASHES = 1024 };
@@ -191,7 +328,8 @@ struct fm_front {
     fm_arena *arena;
     /* What the front end does when something fails; each may come back, or jump out of all that is under way.
      */
-    void (*fail)(fm_front *f, fm_status status, const char *reason); /* about the source as a whole */
+    void (*fail)(fm_front *f, fm_status status, const fm_front_place *where,
+                 const char *reason); /* where: or NULL */
     void (*fault)(fm_front *f, fm_form_fault fault);
     void (*no_memory)(fm_front *f, size_t bytes);
     /* How the language is written. */
@@ -200,19 +338,35 @@ struct fm_front {
      * first, and what is added before what is taken away. */
     bool as_made;
     unsigned most_degree;         /* of a product */
+    unsigned most_nested;         /* loops and guards inside each other */
+    size_t most_nodes;            /* loops, guards and statements in all */
     size_t most_terms, most_atom; /* of a form; characters of a composed atom (as_made); 0: any number */
 
     fm_atom *atoms, *last_atom, *composed[FM_FRONT_HASHES], *named[FM_FRONT_HASHES];
     fm_form_product *products[FM_FRONT_HASHES];
     unsigned atom_count;
     fm_assumption *assumptions;
+
+    fm_front_list *list;      /* where statements go */
+    fm_front_node *statement; /* that is being worked off; NULL: none */
+    unsigned nowhere;         /* > 0: nothing is written, only variables change */
+    size_t node_count;
+    fm_front_array *arrays, *last_array;
+    fm_front_file *files, *last_file;
+    unsigned file_count;
+    struct fm_front_lines {
+        struct fm_front_lines *next;
+        const char *text;
+        const fm_guard *condition;
+    } * notes, *conditions; /* conditions: that parameters fulfil */
 };
 
 /* count * size bytes, zeroed, in the arena. */
 void *fm_front_allocate(fm_front *f, size_t count, size_t size);
 const char *fm_front_text(fm_front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *fm_front_piece(fm_front *f, const char *begin, size_t size);
-void fm_front_fail(fm_front *f, fm_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void fm_front_fail(fm_front *f, fm_status status, const fm_front_place *where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+unsigned fm_front_file_number(fm_front *f, fm_front_file *file);
 
 #endif

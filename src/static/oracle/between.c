@@ -136,6 +136,14 @@ static bool intervals_join(fm_intervals *self)
     return true;
 }
 
+/* Do the intervals ascend, with a block between each and the next? */
+static inline bool intervals_ascend(const fm_intervals *self)
+{
+    for (size_t i = 1; i < self->count; i++)
+        if (self->items[i].first >> self->shift <= (self->items[i - 1].last >> self->shift) + 1) return false;
+    return true;
+}
+
 /* Numbers up to `last` that are `set` modulo `sets`, less a constant. */
 static int64_t up_to(int64_t last, int64_t sets, int64_t set)
 {
@@ -147,6 +155,7 @@ static int64_t up_to(int64_t last, int64_t sets, int64_t set)
 static uint64_t intervals_blocks(const fm_intervals *self, uint64_t sets, uint64_t set)
 {
     uint64_t blocks = 0;
+    FM_ASSERT(intervals_ascend(self));
     for (size_t i = 0; i < self->count; i++) {
         const int64_t first = self->items[i].first >> self->shift, last = self->items[i].last >> self->shift;
         blocks += sets > 1 ? (uint64_t)(up_to(last, (int64_t)sets, (int64_t)set) -

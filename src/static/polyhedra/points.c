@@ -245,6 +245,7 @@ static void find_in_table(fm_points *self, int64_t *x, uint64_t *rank)
 
 fm_status fm_points_at(fm_points *points, uint64_t rank, int64_t *x, fm_error *error)
 {
+    FM_ASSERT(rank < points->count);
     for (unsigned variable = 0; variable < points->depth; variable++) {
         int64_t low, high;
         if (!fm_projection_bounds(points->projection, variable, x, &low, &high))

@@ -328,6 +328,7 @@ fm_status fm_projection_create(fm_projection **projection, fm_arena *arena, unsi
                                const int64_t *most, fm_error *error)
 {
     const unsigned columns = parameters + variables;
+    FM_ASSERT(columns <= FM_PROJECTION_COLUMNS);
     fm_projection *made = fm_arena_allocate(arena, 1, sizeof *made);
     if (made) {
         made->parameters = parameters;

@@ -494,6 +494,7 @@ static fm_status read_body(fm_region_reader *reader, fm_region_node **body, fm_e
     fm_status status = fm_fir_expect(reader, '{', "'{'", error);
     if (status == FM_OK) status = read_nodes(reader, body, error);
     if (status == FM_OK) status = fm_fir_expect(reader, '}', "'}'", error);
+    FM_ASSERT(reader->nesting > 0);
     reader->nesting--;
     return status;
 }

@@ -284,6 +284,7 @@ static fm_status read_primary(fm_region_reader *reader, const fm_expr **expressi
     } else {
         status = fm_lexer_unexpected(lexer, "a number, a name or '('", error);
     }
+    FM_ASSERT(reader->nesting > 0);
     reader->nesting--;
     return status;
 }
@@ -407,6 +408,7 @@ static fm_status read_not(fm_region_reader *reader, const fm_condition **conditi
     } else {
         status = read_comparison(reader, condition, error);
     }
+    FM_ASSERT(reader->nesting > 0);
     reader->nesting--;
     return status;
 }

@@ -41,6 +41,7 @@ static inline fm_status emit_access(walker *self, int64_t address, uint32_t size
         fm_status status = deliver_accesses(self, error);
         if (status != FM_OK) return status;
     }
+    FM_ASSERT(self->count < BATCH);
     self->addresses[self->count] = (uint64_t)address;
     self->sizes[self->count] = size;
     self->tags[self->count++] = tag;

@@ -224,8 +224,8 @@ static fm_status take_options(fm_symbolic *symbolic, const fm_symbolic_options *
     return FM_OK;
 }
 
-fm_status fm_region_symbolic_sized(const fm_region *region, const fm_symbolic_options *given,
-                                   size_t given_size, fm_symbolic **symbolic, fm_error *error)
+fm_status fm_region_symbolic_sized(size_t given_size, const fm_region *region,
+                                   const fm_symbolic_options *given, fm_symbolic **symbolic, fm_error *error)
 {
     *symbolic = NULL;
     FM_REQUIRE(region, error);
@@ -340,8 +340,8 @@ static fm_status check_values(const fm_symbolic *symbolic, const int64_t *values
     return FM_OK;
 }
 
-fm_status fm_symbolic_evaluate_sized(const fm_symbolic *symbolic, const int64_t *values,
-                                     fm_symbolic_values *result, size_t result_size, fm_error *error)
+fm_status fm_symbolic_evaluate_sized(size_t result_size, const fm_symbolic *symbolic, const int64_t *values,
+                                     fm_symbolic_values *result, fm_error *error)
 {
     FM_REQUIRE(symbolic, error);
     fm_symbolic_values found = {.size_count = symbolic->size_count};

@@ -8,7 +8,7 @@
 #include "static/polyhedra/polyhedra.h"
 #include "static/symbolic/formula.h"
 
-#include <fathom/static.h>
+#include <fathom/experimental/region_formulas.h>
 
 /* ---- open parameters ---- */
 

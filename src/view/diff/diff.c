@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c - two profiles become a diff: misses at each cache, rows by line, function and object. */
 #define _GNU_SOURCE
+#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sized.h"
@@ -34,7 +35,8 @@ const char *fm_diff_reason_name(fm_diff_reason_kind kind)
     return reason_names[kind];
 }
 
-fm_status fm_diff_read_allowed(fm_diff *diff, const char *list, fm_error *error)
+/* Reads a list of allowed reasons; finds all there are. */
+static fm_status diff_read_allowed(fm_diff *diff, const char *list, fm_error *error)
 {
     while (list && *list) {
         const size_t length = strcspn(list, ",");
@@ -112,7 +114,7 @@ static const char *side_of(bool before, bool after)
     return before && after ? "both are" : before ? "before is" : "after is";
 }
 
-void fm_diff_find_reasons(fm_diff *diff)
+static void diff_find_reasons(fm_diff *diff)
 {
     const fm_profile *before = diff->profile[0], *after = diff->profile[1];
     if (before->run && after->run) compare_runs(diff, before->run, after->run);
@@ -272,12 +274,6 @@ static bool is_edge(const fm_attribution *of, uint64_t blocks)
     return blocks == 0;
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Each kind of note as often as it applies; counted down to the one that is asked for. */
 static bool is_next(size_t *number)
 {
@@ -324,14 +320,14 @@ bool fm_diff_note(const fm_diff *diff, size_t number, char *text, size_t size)
         const fm_file_match *file = &diff->files[i];
         if (!file->named || !file->lines.given_up || !is_next(&number)) continue;
         snprintf(text, size, "%s: the two states differ in too much: lines of its middle are not matched",
-                 base_of(file->before));
+                 fm_base_name(file->before));
         return true;
     }
     size_t by_number = 0;
     const char *example = NULL;
     for (size_t i = 0; i < diff->file_count; i++)
         if (diff->files[i].named && diff->files[i].by_number && by_number++ == 0)
-            example = base_of(diff->files[i].before);
+            example = fm_base_name(diff->files[i].before);
     if (by_number && is_next(&number)) {
         snprintf(text, size, "%s%s: what its lines were is not known: lines are matched by their numbers",
                  example, by_number > 1 ? " and others" : "");
@@ -424,15 +420,15 @@ static fm_status diff_fill(fm_diff *diff, const fm_diff_options *options, fm_err
     diff->source_folders = (const char **)options->source_folders;
     diff->source_folder_count = options->source_folder_count;
     if (!diff->names[0] || !diff->names[1]) return fm_fail_memory(error, sizeof *diff, "a difference");
-    fm_status status = fm_diff_read_allowed(diff, options->allowed, error);
+    fm_status status = diff_read_allowed(diff, options->allowed, error);
     if (status) return status;
-    fm_diff_find_reasons(diff);
+    diff_find_reasons(diff);
     compare_levels(diff);
     return make_tables(diff, error);
 }
 
-fm_status fm_diff_create_sized(fm_diff **diff, const fm_profile *before, const fm_profile *after,
-                               const fm_diff_options *given, size_t given_size, fm_error *error)
+fm_status fm_diff_create_sized(size_t given_size, fm_diff **diff, const fm_profile *before,
+                               const fm_profile *after, const fm_diff_options *given, fm_error *error)
 {
     *diff = NULL;
     FM_REQUIRE(before, error);

@@ -6,6 +6,7 @@
 #include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "profile/attribution/line_sums.h"
 #include "view/diff/diff_parts.h"
 
@@ -335,7 +336,8 @@ static fm_file_match *match_of(const fm_diff *diff, const char *file)
     return NULL;
 }
 
-uint32_t fm_diff_line_after(const fm_diff *diff, const char *file, uint32_t line, const char **after_file)
+/* The line of after that a line of before became; 0: none. file: of before. */
+static uint32_t diff_line_after(const fm_diff *diff, const char *file, uint32_t line, const char **after_file)
 {
     const fm_file_match *match = match_of(diff, file);
     *after_file = match ? match->after : NULL;
@@ -362,7 +364,7 @@ static void name_after(const fm_diff *diff, const char *name, char *text, size_t
         const char *path = diff->files[i].before, *after;
         if (!path || strncmp(fm_base_name(path), bracket + 1, base) != 0 || fm_base_name(path)[base] != '\0')
             continue;
-        const uint32_t became = fm_diff_line_after(diff, path, (uint32_t)line, &after);
+        const uint32_t became = diff_line_after(diff, path, (uint32_t)line, &after);
         if (became)
             snprintf(text, size, "%.*s(%s:%" PRIu32 "%s", (int)(bracket - name), name, fm_base_name(after),
                      became, end);
@@ -409,7 +411,13 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-static uint64_t hash_of(const fm_miss_row *group, uint32_t line, const char *name)
+typedef struct rows_of_hash {
+    uint64_t hash;
+    uint32_t first; /* number + 1 of the first row with that hash */
+    uint32_t unused;
+} rows_of_hash;
+
+static uint64_t row_hash(const fm_miss_row *group, uint32_t line, const char *name)
 {
     uint64_t hash = 14695981039346656037u ^ (uint64_t)group->kind;
     if (group->kind == FM_ROW_LINE) return (hash ^ line) * 1099511628211u;
@@ -447,40 +455,43 @@ fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error)
 {
     fm_diff_table *table = &diff->tables[by];
     const fm_miss_table *before = &table->sides[0], *after = &table->sides[1];
-    size_t slots = 16;
-    while (slots < after->count * 2) slots *= 2;
-    uint32_t *first = fm_calloc(slots, sizeof *first); /* number + 1 of a group of after */
+    fm_table found = FM_TABLE(rows_of_hash, first);
+    uint32_t *next = fm_calloc(after->count, sizeof *next); /* number + 1 of the next row with that hash */
     bool *taken = fm_calloc(after->count, sizeof *taken);
     table->rows = fm_calloc(before->count + after->count, sizeof *table->rows);
-    bool made = first && taken && table->rows;
-    for (size_t i = 0; made && i < after->count; i++) {
-        const fm_miss_row *group = &after->rows[i];
-        size_t at = (size_t)hash_of(group, group->line, group->name) & (slots - 1);
-        while (first[at]) at = (at + 1) & (slots - 1);
-        first[at] = (uint32_t)i + 1;
+    bool made = next && taken && table->rows;
+    for (size_t i = after->count; made && i-- > 0;) {
+        const fm_miss_row *row = &after->rows[i];
+        rows_of_hash *same =
+            fm_table_put(&found, &(rows_of_hash){.hash = row_hash(row, row->line, row->name)}, NULL);
+        made = same != NULL;
+        if (!made) break;
+        next[i] = same->first;
+        same->first = (uint32_t)i + 1;
     }
     for (size_t i = 0; made && i < before->count; i++) {
         const fm_miss_row *group = &before->rows[i];
         const char *file = NULL;
         char name[600] = "";
-        uint32_t line = group->file ? fm_diff_line_after(diff, group->file, group->line, &file) : 0;
+        uint32_t line = group->file ? diff_line_after(diff, group->file, group->line, &file) : 0;
         if (group->kind == FM_ROW_LINE && match_of(diff, group->file))
             match_of(diff, group->file)->named = true;
         if (group->name) name_after(diff, group->name, name, sizeof name);
         fm_diff_row *row = &table->rows[table->count++];
         row->before = group;
         if (group->kind == FM_ROW_LINE && line == 0) continue;
-        for (size_t at = (size_t)hash_of(group, line, name) & (slots - 1); first[at];
-             at = (at + 1) & (slots - 1)) {
-            const uint32_t number = first[at] - 1;
-            if (taken[number] || !is_same(group, &after->rows[number], file, line, name)) continue;
-            taken[number] = true;
-            row->after = &after->rows[number];
+        const rows_of_hash *same =
+            fm_table_find(&found, &(rows_of_hash){.hash = row_hash(group, line, name)});
+        for (uint32_t number = same ? same->first : 0; number; number = next[number - 1]) {
+            if (taken[number - 1] || !is_same(group, &after->rows[number - 1], file, line, name)) continue;
+            taken[number - 1] = true;
+            row->after = &after->rows[number - 1];
             break;
         }
     }
     for (size_t i = 0; made && i < after->count; i++)
         if (!taken[i]) table->rows[table->count++] = (fm_diff_row){.after = &after->rows[i]};
+    FM_ASSERT(table->count <= before->count + after->count);
     for (size_t i = 0; made && i < table->count; i++) {
         const double was = fm_diff_misses(table->rows[i].before, diff->judged),
                      is = fm_diff_misses(table->rows[i].after, diff->judged);
@@ -488,7 +499,8 @@ fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error)
         table->rows[i].what = row_judge(diff, was, is);
     }
     if (made && table->count) qsort(table->rows, table->count, sizeof *table->rows, most_first);
-    free(first);
+    fm_table_clear(&found);
+    free(next);
     free(taken);
     return made ? FM_OK : no_memory(error);
 }

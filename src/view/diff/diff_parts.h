@@ -2,14 +2,14 @@
 /*
  * diff_parts.h - what two profiles differ in, for the views of it (fathom/diff.h). Internal.
  *
- * diff_make.c fills it in; diff_comparable.c says whether the two may be compared; diff_match.c finds what
- * belongs together; diff_condition.c judges;
- * terminal_diff.c, diff_markdown.c, diff_json.c and diff_page.c show it.
+ * diff.c fills it in, says whether the two may be compared, and all of it in sentences; diff_match.c finds
+ * what belongs together; diff_condition.c judges; diff_views.c (terminal, Markdown, JSON) and diff_page.c
+ * show it.
  */
 #ifndef FATHOM_VIEW_DIFF_DIFF_PARTS_H
 #define FATHOM_VIEW_DIFF_DIFF_PARTS_H
 
-#include <fathom/diff.h>
+#include <fathom/experimental/verdicts.h>
 #include <fathom/status.h>
 
 #include "view/miss_table.h"
@@ -119,17 +119,12 @@ static inline double fm_diff_misses(const fm_miss_row *group, size_t level)
 /* Whether numbers of before and after differ by enough to be told: 0.5 % of the larger. */
 bool fm_diff_counts(double before, double after);
 
-/* Reads a list of allowed reasons; finds all there are. */
-fm_status fm_diff_read_allowed(fm_diff *diff, const char *list, fm_error *error);
-void fm_diff_find_reasons(fm_diff *diff);
 const char *fm_diff_reason_name(fm_diff_reason_kind kind);
 /* There is no reason, but for those that are allowed. */
 bool fm_diff_is_comparable(const fm_diff *diff);
 
 /* Which file is which, and their lines. */
 fm_status fm_diff_match_files(fm_diff *diff, fm_error *error);
-/* The line of after that a line of before became; 0: none. file: of before. */
-uint32_t fm_diff_line_after(const fm_diff *diff, const char *file, uint32_t line, const char **after_file);
 /* Rows of a table, from groups that are made. */
 fm_status fm_diff_match_rows(fm_diff *diff, fm_by by, fm_error *error);
 

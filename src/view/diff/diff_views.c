@@ -160,8 +160,8 @@ static void write_rows(diff_screen *to, size_t most)
     write_kind(to, FM_CHANGE_WORSE, most);
 }
 
-void fm_view_diff_sized(FILE *out, const fm_diff *diff, fm_by by, size_t most, const fm_view_options *given,
-                        size_t given_size)
+void fm_view_diff_sized(size_t given_size, FILE *out, const fm_diff *diff, fm_by by, size_t most,
+                        const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size);
     diff_screen to = {.out = out, .diff = diff, .table = &diff->tables[by], .by = by, .options = &known};

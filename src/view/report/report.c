@@ -6,6 +6,7 @@
  * as JSON and is shown as text by the page's script; only the title is also written
  * as HTML here, escaped.
  */
+#include <fathom/experimental/verdicts.h>
 #include <fathom/view.h>
 
 #include "base/base_name.h"
@@ -573,7 +574,7 @@ fm_status fm_report_write_whole(FILE *out, const fm_report_options *options,
     }
 }
 
-fm_status fm_report_write_page_sized(FILE *out, const fm_report_options *options, size_t options_size,
+fm_status fm_report_write_page_sized(size_t options_size, FILE *out, const fm_report_options *options,
                                      const fm_profile *const *profiles, size_t count, const fm_cache *caches,
                                      size_t cache_count, fm_error *error)
 {

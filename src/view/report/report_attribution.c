@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_attribution.c - see report_attribution.h: writes what report_selection.c has chosen, names aside.
+ * report_attribution.c - which code re-uses data too late, as JSON: writes what report_selection.c has
+ * chosen.
  *
  * Everything is streamed; sums over places are made one place at a time, from pairs sorted by place.
  */
@@ -73,8 +74,10 @@ static fm_status write_functions(FILE *out, const fm_places *places, const fm_se
     return FM_OK;
 }
 
-fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_selection *selection,
-                                fm_error *error)
+/* The fields modules, names and fullNames of report_attribution.h, each with a comma behind it.
+ */
+static fm_status report_write_names(FILE *out, const fm_places *places, const fm_selection *selection,
+                                    fm_error *error)
 {
     const fm_attribution *attribution = places->attribution;
     fputs("\"modules\":[", out);
@@ -418,7 +421,7 @@ static fm_status write_all(const writer *w, fm_error *error)
     for (size_t i = 0; i < w->edges.count; i++)
         fprintf(w->out, "%s%" PRIu64, i ? "," : "", w->edges.edges[i]);
     fprintf(w->out, "],\"lateFrom\":%" PRIu64 ",", w->attribution->late_from);
-    fm_status status = fm_report_write_names(w->out, w->places, w->selection, error);
+    fm_status status = report_write_names(w->out, w->places, w->selection, error);
     if (!status) status = write_places(w, error);
     if (status) return status;
     write_sites(w);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_parts.h - what of an attribution goes onto a page: the pairs and uses of objects that matter,
- * and the sites, call paths, places and objects that they need.
+ * report_parts.h - what the maker of pages consists of: what of an attribution goes onto a page (pairs and
+ * uses of objects that matter, and the sites, call paths, places and objects that they need), its data, the
+ * page.
  */
 #ifndef FATHOM_VIEW_REPORT_REPORT_PARTS_H
 #define FATHOM_VIEW_REPORT_REPORT_PARTS_H
@@ -115,17 +116,6 @@ static inline fm_counts fm_use_counts(const fm_object_use *use)
 }
 
 /*
- * ======== report names ========
- * The names that the report page shows: modules (and whether their files have changed since
- * the run), functions, which modules a source file's code is in.
- */
-
-/* The fields modules, names and fullNames of report_attribution.h, each with a comma behind it.
- */
-fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_selection *selection,
-                                fm_error *error);
-
-/*
  * ======== report attribution ========
  * Which code re-uses data too late, as JSON for the report page.
  */
@@ -138,12 +128,11 @@ fm_status fm_report_write_names(FILE *out, const fm_places *places, const fm_sel
  *   modules [{path, buildId, unseen}]
  *   names   [of functions, shortened], fullNames [[number, name], …] where that makes a difference
  *   own     [the frame of each place that a reader knows: its number, the innermost is 0]
- *   places  [see report_places.h], reuse [histogram, …], use [histogram, …]: as re-user, as earlier user
- *   sites   [[place, module, "address", path, column], …], paths [[parent, call], …]
- *   pairs   [[use, reuse, histogram…], …]
- *   objects [{kind, name, module, address, size, blocks, path, thread, all: histogram}, …], otherObjects
- * histogram uses    [[object, site, histogram…], …] left    {pairs, rest: histogram, covered, places,
- * placeReferences, uses, usesCovered, objects, objectsRest}
+ *   places  [as fm_places_write has it], reuse [histogram, …], use [histogram, …]: as re-user, as earlier
+ * user sites   [[place, module, "address", path, column], …], paths [[parent, call], …] pairs   [[use, reuse,
+ * histogram…], …] objects [{kind, name, module, address, size, blocks, path, thread, all: histogram}, …],
+ * otherObjects histogram uses    [[object, site, histogram…], …] left    {pairs, rest: histogram, covered,
+ * places, placeReferences, uses, usesCovered, objects, objectsRest}
  *
  * At most `most` pairs, and as many uses, are given; the rest is summed up in `left`. Totals of places and
  * objects are of everything, whatever was left out.

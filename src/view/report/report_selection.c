@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_selection.c - see report_selection.h.
+ * report_selection.c - what of an attribution goes onto a page.
  *
- * Pairs and uses first (late_choice.c). They need their sites; those their call paths; those the sites of the
+ * Pairs and uses first. They need their sites; those their call paths; those the sites of the
  * calls. All sites need their places. Then other lines, that are not part of any chosen pair, are added as
  * long as there is room, by their references, so that the source can show how often every line touched data.
  */
@@ -273,6 +273,7 @@ fm_status fm_choice_make(fm_choice *choice, const fm_counts *counts, size_t coun
     double *sums = fm_calloc(3 * edges.count, sizeof *sums);
     choosing by = {.counts = counts, .count = count, .most = most, .edges = edges};
     by.ranks = fm_calloc(count, sizeof *by.ranks);
+    FM_ASSERT(from <= late && late < edges.count);
     by.taken = fm_calloc(count, sizeof *by.taken);
     choice->indices = fm_calloc(count < most ? count : most, sizeof *choice->indices);
     bool made = sums && by.ranks && by.taken && choice->indices;

@@ -56,7 +56,7 @@ typedef struct place {
     bool in_brackets;
 } place;
 
-static void fm_place_style_set(fm_place_style *style, const fm_attribution *of, bool unicode)
+static void place_style_set(fm_place_style *style, const fm_attribution *of, bool unicode)
 {
     style->of = of;
     style->unicode = unicode;
@@ -198,8 +198,8 @@ static unsigned write_text_of_place(FILE *out, place *of, unsigned columns, bool
     return used;
 }
 
-static unsigned fm_place_write_frame(FILE *out, const fm_place_style *style, const fm_frame *frame,
-                                     unsigned columns)
+static unsigned place_write_frame(FILE *out, const fm_place_style *style, const fm_frame *frame,
+                                  unsigned columns)
 {
     place made;
     place_of_frame(style, frame, frame->function, &made);
@@ -207,21 +207,21 @@ static unsigned fm_place_write_frame(FILE *out, const fm_place_style *style, con
     return write_text_of_place(out, &made, columns, style->unicode);
 }
 
-static unsigned fm_place_write_site(FILE *out, const fm_place_style *style, uint32_t site, unsigned columns)
+static unsigned place_write_site(FILE *out, const fm_place_style *style, uint32_t site, unsigned columns)
 {
     place made;
     place_of_site(style, site, &made);
     return write_text_of_place(out, &made, columns, style->unicode);
 }
 
-static unsigned fm_place_site_columns(const fm_place_style *style, uint32_t site)
+static unsigned place_site_columns(const fm_place_style *style, uint32_t site)
 {
     place made;
     place_of_site(style, site, &made);
     return columns_of(&made, style->unicode);
 }
 
-static unsigned fm_place_frame_columns(const fm_place_style *style, const fm_frame *frame)
+static unsigned place_frame_columns(const fm_place_style *style, const fm_frame *frame)
 {
     place made;
     place_of_frame(style, frame, frame->function, &made);
@@ -271,7 +271,7 @@ static void chain_add(chain *to, const fm_frame *frame, uint32_t site)
                                                 : "");
     unsigned between = fm_text_columns(before, unicode);
     unsigned columns =
-        between + (frame ? fm_place_frame_columns(&style, frame) : fm_place_site_columns(&style, site));
+        between + (frame ? place_frame_columns(&style, frame) : place_site_columns(&style, site));
     bool last = to->lines == CHAIN_LINES - 1;
     if (last && to->begun && to->used + columns + MORE > page->width) {
         to->left_out++;
@@ -285,8 +285,8 @@ static void chain_add(chain *to, const fm_frame *frame, uint32_t site)
     fputs(before, page->out);
     to->used += between + (last ? MORE : 0);
     unsigned left = page->width > to->used + 12 ? page->width - to->used : 12;
-    to->used += frame ? fm_place_write_frame(page->out, &style, frame, left)
-                      : fm_place_write_site(page->out, &style, site, left);
+    to->used += frame ? place_write_frame(page->out, &style, frame, left)
+                      : place_write_site(page->out, &style, site, left);
     to->used -= last ? MORE : 0;
     to->begun = true;
     to->gap = false;
@@ -304,7 +304,7 @@ static bool is_own_frame(const fm_frame *frame)
     return frame->file && !fm_place_is_system(frame->file);
 }
 
-static void fm_chain_write_inlined(const fm_chain_page *page, const fm_site *site)
+static void chain_write_inlined(const fm_chain_page *page, const fm_site *site)
 {
     size_t shown = fm_place_own_frame(site), own = 0;
     if (shown > 0) { /* the functions of a library have many more inside: the one that was called is enough */
@@ -333,7 +333,7 @@ static bool is_own_call(const fm_attribution *of, const fm_site *call)
     return call->frame_count == 0 && !(call->symbol && strcmp(call->symbol, "_start") == 0);
 }
 
-static bool fm_chain_write_path(const fm_chain_page *page, uint32_t path)
+static bool chain_write_path(const fm_chain_page *page, uint32_t path)
 {
     const fm_attribution *of = page->style->of;
     bool own = false;
@@ -424,9 +424,9 @@ static void write_own(const list_view *view, uint32_t number, unsigned columns)
             snprintf(text, sizeof text, "%s in %s", function, fm_base_name(module));
         fm_text_write_short(view->out, text, columns, FM_CUT_MIDDLE, view->options->unicode);
     } else if (own > 0)
-        fm_place_write_frame(view->out, &view->style, &site->frames[own], columns);
+        place_write_frame(view->out, &view->style, &site->frames[own], columns);
     else
-        fm_place_write_site(view->out, &view->style, number, columns);
+        place_write_site(view->out, &view->style, number, columns);
 }
 
 /* ---- what all of it is about ---- */
@@ -508,8 +508,8 @@ static bool write_place(const list_view *view, const char *what, uint32_t line, 
     putc('\n', view->out);
     fm_chain_page page = {view->out, &view->style, view->options, view->width, INDENT + LABEL};
     const char *module;
-    if (!fm_system_function(view->late.of, site, &module)) fm_chain_write_inlined(&page, site);
-    return fm_chain_write_path(&page, path);
+    if (!fm_system_function(view->late.of, site, &module)) chain_write_inlined(&page, site);
+    return chain_write_path(&page, path);
 }
 
 static void write_objects(const list_view *view, uint32_t line)
@@ -632,8 +632,8 @@ static fm_status write_list(const list_view *view, fm_error *error)
     return status;
 }
 
-fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cache *cache, size_t most,
-                              const fm_view_options *given, size_t given_size, fm_error *error)
+fm_status fm_view_pairs_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *cache,
+                              size_t most, const fm_view_options *given, fm_error *error)
 {
     FM_REQUIRE(profile, error);
     fm_view_options known;
@@ -654,7 +654,7 @@ fm_status fm_view_pairs_sized(FILE *out, const fm_profile *profile, const fm_cac
     bool bounded = profile->bound && profile->beyond && asked > profile->bound;
     list_view view = {.out = out, .profile = profile, .cache = cache, .options = options};
     view.width = options->width ? options->width : 80;
-    fm_place_style_set(&view.style, profile->attribution, options->unicode);
+    place_style_set(&view.style, profile->attribution, options->unicode);
     status =
         fm_late_pairs_make(&view.late, profile->attribution, bounded ? profile->bound : asked, most, error);
     if (status) return status;

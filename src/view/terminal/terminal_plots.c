@@ -97,8 +97,8 @@ static uint64_t largest_size(const fm_profile *profile)
     return profile->bound && profile->beyond ? profile->bound : largest;
 }
 
-fm_status fm_view_curve_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
-                              size_t given_size, fm_error *error)
+fm_status fm_view_curve_sized(size_t given_size, FILE *out, const fm_profile *profile,
+                              const fm_view_options *given, fm_error *error)
 {
     FM_REQUIRE(profile, error);
     fm_view_options known;
@@ -201,9 +201,9 @@ static void table_of_caches(FILE *out, const fm_profile *const *profiles, size_t
     fputs("miss ratios: fully associative LRU, of all references of each\n", out);
 }
 
-fm_status fm_view_curves_sized(FILE *out, const fm_profile *const *profiles, const char *const *names,
-                               size_t count, const fm_cache *caches, size_t cache_count,
-                               const fm_view_options *given, size_t given_size, fm_error *error)
+fm_status fm_view_curves_sized(size_t given_size, FILE *out, const fm_profile *const *profiles,
+                               const char *const *names, size_t count, const fm_cache *caches,
+                               size_t cache_count, const fm_view_options *given, fm_error *error)
 {
     fm_view_options known;
     fm_status status = fm_sized_read(&known, sizeof known, given, given_size, "fm_view_options", error);
@@ -356,8 +356,8 @@ static double longest_bar(const fm_histogram *histogram, uint64_t cold, uint64_t
     return (double)most;
 }
 
-void fm_view_histogram_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
-                             size_t given_size)
+void fm_view_histogram_sized(size_t given_size, FILE *out, const fm_profile *profile,
+                             const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     unsigned width = options->width ? options->width : 80;

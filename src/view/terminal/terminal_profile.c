@@ -3,6 +3,7 @@
  * terminal_profile.c - what a profile covers, in a few lines: no number is printed without it. What is
  * missing is said in capitals.
  */
+#include "base/base_name.h"
 #include "view/miss_table.h"
 #include "view/text.h"
 
@@ -205,8 +206,8 @@ void fm_view_header(FILE *out, const fm_profile *profile, const fm_view_options 
  * that are as large as the cache's lines; else it stays empty and a note says why.
  */
 
-void fm_view_caches_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                          const fm_view_options *given, size_t given_size)
+void fm_view_caches_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *caches,
+                          size_t count, const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     if (count == 0) return;
@@ -320,8 +321,7 @@ static void write_bounds_part(FILE *out, const fm_bounds_part *part, const char 
     char place[400];
     const fm_nest *work = &part->work;
     if (!name) {
-        const char *slash = work->file ? strrchr(work->file, '/') : NULL;
-        const char *file = slash ? slash + 1 : work->file ? work->file : "nest";
+        const char *file = work->file ? fm_base_name(work->file) : "nest";
         if (work->first_line == 0)
             snprintf(place, sizeof place, "%s", file);
         else if (work->first_line == work->last_line)
@@ -359,8 +359,8 @@ static void write_resources(FILE *out, const fm_bounds_part *whole, const fm_vie
     }
 }
 
-void fm_view_bounds_sized(FILE *out, const fm_profile *profile, const fm_view_options *given,
-                          size_t given_size)
+void fm_view_bounds_sized(size_t given_size, FILE *out, const fm_profile *profile,
+                          const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     const fm_bounds *bounds = profile->bounds;

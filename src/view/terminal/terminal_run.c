@@ -10,6 +10,7 @@
  */
 #include <fathom/view.h>
 
+#include "base/base_name.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/table.h"
@@ -38,9 +39,7 @@ typedef struct part_tree {
 static const char *name_of(const fm_profile *part)
 {
     const char *name = part->name ? part->name : part->run ? part->run->command : NULL;
-    if (!name) return NULL;
-    const char *slash = strrchr(name, '/');
-    return slash && slash[1] ? slash + 1 : name;
+    return name ? fm_base_name(name) : NULL;
 }
 
 /* "cc1 4712", "thread 3", "cc1": in the columns that there are, a long name gives way to the number. */
@@ -177,8 +176,8 @@ static void write_parts(const parts_table *table, const fm_profile *whole, unsig
     tree_clear(&tree);
 }
 
-void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                         const fm_view_options *given, size_t given_size)
+void fm_view_parts_sized(size_t given_size, FILE *out, const fm_profile *profile, const fm_cache *caches,
+                         size_t count, const fm_view_options *given)
 {
     const fm_view_options known = fm_text_options(given, given_size), *options = &known;
     if (profile->part_count == 0) return;
@@ -210,71 +209,43 @@ void fm_view_parts_sized(FILE *out, const fm_profile *profile, const fm_cache *c
  * What was seen of a sampled run, and what it cost: a paragraph above the verdict.
  */
 
-/* ---- words, broken between them where they are wider than the terminal ---- */
-
-typedef struct paragraph {
-    FILE *out;
-    unsigned width, used;
-} paragraph;
-
-static void put_word(paragraph *text, const char *word, size_t length)
+/* Words are added to a text, a blank before each but the first. */
+__attribute__((format(printf, 2, 3))) static void add_words(char text[2000], const char *format, ...)
 {
-    if (text->used > 0 && text->used + 1 + length > text->width) {
-        putc('\n', text->out);
-        text->used = 0;
-    }
-    if (text->used > 0) putc(' ', text->out);
-    fwrite(word, 1, length, text->out);
-    text->used += (unsigned)length + (text->used > 0);
-}
-
-__attribute__((format(printf, 2, 3))) static void put_words(paragraph *text, const char *format, ...)
-{
-    char buffer[400];
+    size_t used = strlen(text);
     va_list arguments;
+    if (used) used += (size_t)snprintf(text + used, 2000 - used, " ");
     va_start(arguments, format);
-    vsnprintf(buffer, sizeof buffer, format, arguments);
+    vsnprintf(text + used, 2000 - used, format, arguments);
     va_end(arguments);
-    for (const char *at = buffer; *at;) {
-        const size_t length = strcspn(at, " ");
-        if (length > 0) put_word(text, at, length);
-        at += length + (at[length] == ' ');
-    }
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path;
 }
 
 static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled_facts *facts,
                           const fm_view_options *options)
 {
-    paragraph text = {.out = out, .width = options->width ? options->width : 80};
+    char text[2000] = "", beside[80] = "";
     const fm_sampling *sampling = profile->sampling;
-    char name[300];
-    fm_visible_text(base_name(profile->name), false, name, sizeof name);
-    char beside[80] = "";
     if (facts->received > 0)
         snprintf(beside, sizeof beside, " (and %s beside it)", fm_text_short_percent(facts->received).text);
-    put_words(&text, "%s, %.1f s, %s thread%s, slowed by %s%s: sampled, %s,", name, facts->seconds,
+    add_words(text, "%.300s, %.1f s, %s thread%s, slowed by %s%s: sampled, %s,",
+              profile->name ? fm_base_name(profile->name) : "(unnamed)", facts->seconds,
               fm_text_count(facts->threads).text, facts->threads == 1 ? "" : "s",
               fm_text_short_percent(facts->share).text, beside, facts->clock);
     const uint64_t bursts = sampling ? sampling->bursts : 0;
     const uint64_t watches = sampling ? sampling->used + sampling->replaced + sampling->never : 0;
     if (sampling && bursts == 0 && strcmp(sampling->method, "pmu") == 0) {
         const uint64_t accesses = watches + sampling->not_armed;
-        put_words(&text, "%s access%s,", fm_text_count(accesses).text, accesses == 1 ? "" : "es");
+        add_words(text, "%s access%s,", fm_text_count(accesses).text, accesses == 1 ? "" : "es");
     } else {
-        put_words(&text, "%s burst%s,", fm_text_count(bursts).text, bursts == 1 ? "" : "s");
+        add_words(text, "%s burst%s,", fm_text_count(bursts).text, bursts == 1 ? "" : "s");
     }
     const bool exact = sampling && sampling->burst_time > 0;
-    put_words(&text, "%s watch%s%s", watches ? fm_text_count(watches).text : "no", watches == 1 ? "" : "es",
+    add_words(text, "%s watch%s%s", watches ? fm_text_count(watches).text : "no", watches == 1 ? "" : "es",
               exact || bursts > 0 ? ";" : "");
     if (exact)
-        put_words(&text, "exact in bursts of up to %s accesses, estimated beyond",
+        add_words(text, "exact in bursts of up to %s accesses, estimated beyond",
                   fm_text_count(sampling->burst_time).text);
+    fm_text_write_wrapped(out, text, strlen(text), 0, options);
     putc('\n', out);
     if (profile->complete || !profile->what_missing) return;
     fm_text_ink(out, options, FM_INK_WARNING);
@@ -284,8 +255,8 @@ static void write_summary(FILE *out, const fm_profile *profile, const fm_sampled
     putc('\n', out);
 }
 
-void fm_view_sampled_sized(FILE *out, const fm_profile *profile, const fm_sampled_facts *given_facts,
-                           size_t facts_size, const fm_view_options *given, size_t given_size)
+void fm_view_sampled_sized(size_t facts_size, size_t given_size, FILE *out, const fm_profile *profile,
+                           const fm_sampled_facts *given_facts, const fm_view_options *given)
 {
     const fm_view_options options = fm_text_options(given, given_size);
     fm_sampled_facts facts = {0};
@@ -367,8 +338,8 @@ static void write_levels(FILE *out, const fm_site_latency *of)
     }
 }
 
-void fm_view_latencies_sized(FILE *out, const fm_attribution *attribution, size_t most,
-                             const fm_view_options *given, size_t given_size)
+void fm_view_latencies_sized(size_t given_size, FILE *out, const fm_attribution *attribution, size_t most,
+                             const fm_view_options *given)
 {
     const fm_view_options options = fm_text_options(given, given_size);
     size_t count = 0;

@@ -310,9 +310,9 @@ static fm_status write_list(const verdict_screen *to, fm_error *error)
 
 /* ---- all of it ---- */
 
-fm_status fm_view_verdict_sized(FILE *out, const fm_profile *profile, const fm_cache *caches, size_t count,
-                                fm_by by, size_t most, const fm_view_options *given, size_t given_size,
-                                fm_error *error)
+fm_status fm_view_verdict_sized(size_t given_size, FILE *out, const fm_profile *profile,
+                                const fm_cache *caches, size_t count, fm_by by, size_t most,
+                                const fm_view_options *given, fm_error *error)
 {
     FM_REQUIRE(profile, error);
     fm_view_options known;
