@@ -5,11 +5,7 @@
  */
 #include "collect_options.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int choose_collector(const char *name, fm_collector *collector)
 {
@@ -28,42 +24,6 @@ static int choose_collector(const char *name, fm_collector *collector)
     return cli_misuse("--collector: expected auto, valgrind or compiler, found '%s'", name);
 }
 
-/* Whether it is a script: a program that another one reads. */
-static bool is_script(const char *path)
-{
-    char begin[3] = "";
-    const int file =
-        strchr(path, '/') ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1; /* it may be a pipe */
-    const bool script =
-        file >= 0 && read(file, begin, 3) == 3 && begin[0] == '#' && begin[1] == '!' && begin[2] != '\n';
-    if (file >= 0) close(file);
-    return script;
-}
-
-/* What a reader of the result would stumble over. */
-static void say_hints(const cli_collect_options *given, fm_collector collector, const char *program)
-{
-    static const struct {
-        const char *name, *package;
-    } interpreters[] = {{"python", "python3-dbg"},     {"perl", "perl-debug"},   {"ruby", "ruby's -dbgsym"},
-                        {"node", "nodejs-dbgsym"},     {"php", "php's -dbgsym"}, {"lua", "lua's -dbgsym"},
-                        {"Rscript", "r-base-core-dbg"}};
-    const char *slash = strrchr(program, '/'), *base = slash ? slash + 1 : program;
-    if (!given->follow_children && is_script(program))
-        cli_note("%s is a script: what is profiled is its interpreter, without the programs that it starts; "
-                 "--follow-children profiles those too",
-                 base);
-    if (collector == FM_COLLECTOR_COMPILER) return; /* libraries are what is profiled */
-    for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++) {
-        if (strncmp(base, interpreters[i].name, strlen(interpreters[i].name)) != 0) continue;
-        cli_note(
-            "%s is an interpreter: lines are those of its own C code, with its debug symbols (Debian package "
-            "%s); which line of the script ran is not known",
-            base, interpreters[i].package);
-        break;
-    }
-}
-
 int cli_collect_check(const cli_collect_options *given, char **command, fm_collect_options *options)
 {
     *options = (fm_collect_options){.command = command,
@@ -74,7 +34,6 @@ int cli_collect_check(const cli_collect_options *given, char **command, fm_colle
                                     .signals = true};
     int code = choose_collector(given->collector, &options->collector);
     if (code >= 0) return code;
-    say_hints(given, options->collector, command[0]);
     /* Both named: both wanted, as without either. */
     options->no_loads = given->stores && !given->loads;
     options->no_stores = given->loads && !given->stores;

@@ -204,6 +204,8 @@ static fm_status hear_opened(void *context, const fm_job_input *input, fm_error 
     size_t count;
     if (self->code < 0 && self->results->attribution->sizes)
         self->code = cli_parse_sizes(self->results->attribution->sizes, caches, &count, false);
+    /* Of a program that is about to run: before it takes its time. */
+    if (self->code < 0 && self->results->text == CLI_TEXT_ERROR) self->code = cli_results_try(self->results);
     if (self->code < 0) return FM_OK;
     *error = (fm_error){.status = FM_E_ARGUMENT};
     return FM_E_ARGUMENT;
@@ -330,16 +332,17 @@ int cli_job_end(cli_job *self, fm_status status, const fm_error *error)
                                 .no_source = results->no_source};
     fm_error failure;
     if (status != FM_OK) return self->code >= 0 ? self->code : cli_fail(error);
-    if (fm_job_profiles(self->job, &profiles) ==
-        0) { /* not the first rank; or a recording, whose summary is a courtesy */
-        if (results->text == CLI_TEXT_ERROR) show_text(self);
-        return fm_job_is_complete(self->job) ? CLI_COMPLETE : CLI_INCOMPLETE;
-    }
-    fm_job_write(self->job, &files, &failure);
+    if (fm_job_profiles(self->job, &profiles) == 0 && !results->no_profiles)
+        return CLI_COMPLETE; /* not the first rank */
+    if (!results->no_profiles || results->json) fm_job_write(self->job, &files, &failure);
     const bool taken = cli_is_stdout(results->json) || cli_is_stdout(results->distances) ||
                        cli_is_stdout(results->report) || attribution_takes_stdout(results->attribution);
     /* A result that cannot be written does not take the text with it: a run may have taken long. */
-    if (!results->no_text && (results->output || !taken)) self->code = cli_worse(self->code, show_text(self));
+    if (!results->no_text && (results->output || !taken)) {
+        const int shown = show_text(self);
+        /* The trace is the result of a recording: a summary that nobody can read is no failure. */
+        if (!results->no_profiles) self->code = cli_worse(self->code, shown);
+    }
     if (self->code >= 0) return self->code;
     return fm_job_is_complete(self->job) ? CLI_COMPLETE : CLI_INCOMPLETE;
 }

@@ -22,7 +22,7 @@ static int record(const record_options *options, int level, const fm_collect_opt
                   fm_job_end *end)
 {
     static const cli_attribution_options no_attribution;
-    const cli_results results = {.attribution = &no_attribution, .text = CLI_TEXT_ERROR};
+    const cli_results results = {.attribution = &no_attribution, .text = CLI_TEXT_ERROR, .no_profiles = true};
     const fm_job_options nothing = {0};
     const fm_record_options what = {.path = options->output, .level = level, .overwrite = cli_force};
     cli_job job;

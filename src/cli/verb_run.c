@@ -108,7 +108,6 @@ static int run(const run_options *options, const cli_results *results, const cli
     analysis.threads_private = options->threads_private;
     analysis.reproducible = options->reproducible;
     int code = cli_job_begin(&job, results, &analysis, options->progress);
-    if (code < 0) code = cli_results_try(results);
     if (code < 0 && options->reproducible) code = fix_surroundings();
     if (code < 0) {
         const fm_status status = fm_job_run(job.job, program, &error);

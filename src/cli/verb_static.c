@@ -237,14 +237,13 @@ int cli_verb_static(int argc, char **argv)
         return cli_misuse("--emit-machine is about this machine, not about '%s'", argv[1]);
     static const char also[] = "also: --what-if, --suggest (changes of loops), --pairs, --histogram,\n"
                                "      --by object, --report page.html, fathom diff before.json after.json\n";
-    const cli_results results = {
-        .json = options.json,
-        .report = options.report,
-        .output = options.output,
-        .no_source = options.no_source,
-        .attribution = &options.attribution,
-        .file_width = 80,
-        .also = also};
+    const cli_results results = {.json = options.json,
+                                 .report = options.report,
+                                 .output = options.output,
+                                 .no_source = options.no_source,
+                                 .attribution = &options.attribution,
+                                 .file_width = 80,
+                                 .also = also};
     cli_static_run *run = calloc(1, sizeof *run);
     if (!run) return cli_out_of_memory();
     run->options = &options;

@@ -62,6 +62,7 @@ void fm_job_destroy(fm_job *job)
     fm_collection_close(job->collection);
     fm_sampled_run_close(job->sampled);
     fm_output_abandon(job->distances);
+    fm_job_check_destroy(job->check);
     fm_job_code_destroy(job->code);
     fm_job_phases_destroy(job->phases);
     free(job);

@@ -61,6 +61,7 @@ struct fm_job {
     fm_sampled_facts facts;
     fm_job_end end;
     struct fm_job_recording *recording; /* NULL: nothing is stored; and so on */
+    struct fm_job_check *check;
     struct fm_job_code *code;
     struct fm_job_phases *phases;
     /* Results. */
@@ -136,6 +137,8 @@ fm_status fm_job_mark(const fm_job *job, fm_profile *profile, fm_error *error);
 typedef fm_status (*fm_job_receiver)(void *context, const fm_collected *collected, fm_error *error);
 fm_status fm_job_receive(fm_job *job, const fm_collect_options *program, fm_job_receiver take, void *context,
                          fm_error *error);
+/* What a reader of the result would stumble over. */
+void fm_job_note_program(fm_job *job, const fm_collect_options *options);
 /* Tells what the collection has to say, and of which process something is missing. */
 void fm_job_look_back(fm_job *job);
 /* job->end, as far as it is known. */
@@ -190,6 +193,12 @@ void fm_job_show_recording(const fm_job *job, FILE *out, const fm_view_options *
 fm_status fm_job_show_phases(const fm_job *job, FILE *out, const fm_screen_options *screen,
                              const fm_view_options *view, fm_error *error);
 void fm_job_phases_destroy(struct fm_job_phases *phases); /* NULL is fine */
+
+/* ---- job_files.c ---- */
+
+void fm_job_check_destroy(struct fm_job_check *check); /* NULL is fine */
+void fm_job_show_check(const fm_job *job, FILE *out, const fm_view_options *view);
+void fm_job_write_check(const fm_job *job, FILE *out); /* as JSON */
 
 /* ---- trace_notes.c ---- */
 

@@ -158,6 +158,7 @@ fm_status fm_job_record_sized(size_t options_size, size_t program_size, fm_job *
     if (status != FM_OK) return status;
     self->command = strdup(own.command[0]);
     if (!self->command) return fm_fail_memory(error, strlen(own.command[0]), "a name");
+    fm_job_note_program(job, &own);
     own.columns = COLUMNS;
     status = record_program(job, &own, error);
     fm_job_find_end(job);

@@ -178,6 +178,17 @@ static fm_status write_page(fm_job *job, const fm_job_files *files, fm_error *er
                                 job->caches, job->cache_count, error);
 }
 
+static fm_status write_check(fm_job *job, const char *path, fm_error *error)
+{
+    result_file file;
+    fm_error now;
+    if (!path) return FM_OK;
+    fm_status status = file_begin(&file, path, &now);
+    if (status == FM_OK) fm_job_write_check(job, file.stream);
+    if (status == FM_OK) status = file_end(&file, FM_OK, &now);
+    return after_failure(job, FM_OK, status, &now, error);
+}
+
 /* A result that cannot be written does not take the others with it: a run may have taken long. */
 fm_status fm_job_write_sized(size_t files_size, fm_job *job, const fm_job_files *files, fm_error *error)
 {
@@ -186,6 +197,7 @@ fm_status fm_job_write_sized(size_t files_size, fm_job *job, const fm_job_files 
     FM_REQUIRE(job, error);
     fm_status status = fm_sized_read(&all, sizeof all, files, files ? files_size : 0, "fm_job_files", error);
     if (status != FM_OK) return status;
+    if (job->check) return write_check(job, all.json, error);
     const fm_profile *const *profiles;
     const size_t count = fm_job_profiles(job, &profiles);
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "there are no profiles yet");
@@ -326,10 +338,9 @@ fm_status fm_job_show_sized(size_t screen_size, size_t view_size, fm_job *job, F
     const fm_profile *const *profiles;
     const size_t count = fm_job_profiles(job, &profiles);
     if (status != FM_OK) return status;
-    if (job->recording) {
-        fm_job_show_recording(job, out, &terminal);
-        return FM_OK;
-    }
+    if (job->recording) fm_job_show_recording(job, out, &terminal);
+    if (job->check) fm_job_show_check(job, out, &terminal);
+    if (job->recording || job->check) return FM_OK;
     if (count == 0) return fm_fail(error, FM_E_ARGUMENT, NULL, "there are no profiles yet");
     if (job->phases) return fm_job_show_phases(job, out, &own, &terminal, error);
     if (job->source == FM_JOB_TRACE && !profiles[0]->cold_known)

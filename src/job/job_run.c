@@ -13,9 +13,11 @@
 #include "base/sized.h"
 
 #include <fathom/experimental/pipeline.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct process_analysis {
     fm_analyzer *analyzer[FM_JOB_GRANULARITIES];
@@ -356,6 +358,46 @@ static void run_clear(run_job *self)
 
 /* ---- the run ---- */
 
+/* Whether it is a script: a program that another one reads. */
+static bool is_script(const char *path)
+{
+    char begin[3] = "";
+    const int file =
+        strchr(path, '/') ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1; /* it may be a pipe */
+    const bool script =
+        file >= 0 && read(file, begin, 3) == 3 && begin[0] == '#' && begin[1] == '!' && begin[2] != '\n';
+    if (file >= 0) close(file);
+    return script;
+}
+
+/* What a reader of the result would stumble over. */
+void fm_job_note_program(fm_job *job, const fm_collect_options *options)
+{
+    static const struct {
+        const char *name, *package;
+    } interpreters[] = {{"python", "python3-dbg"},     {"perl", "perl-debug"},   {"ruby", "ruby's -dbgsym"},
+                        {"node", "nodejs-dbgsym"},     {"php", "php's -dbgsym"}, {"lua", "lua's -dbgsym"},
+                        {"Rscript", "r-base-core-dbg"}};
+    const char *program = options->command[0];
+    const char *slash = strrchr(program, '/'), *base = slash ? slash + 1 : program;
+    if (!options->follow_children && is_script(program))
+        fm_job_note(
+            job,
+            "%s is a script: what is profiled is its interpreter, without the programs that it starts; "
+            "fm_collect_options.follow_children profiles those too",
+            base);
+    if (options->collector == FM_COLLECTOR_COMPILER) return; /* libraries are what is profiled */
+    for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++) {
+        if (strncmp(base, interpreters[i].name, strlen(interpreters[i].name)) != 0) continue;
+        fm_job_note(
+            job,
+            "%s is an interpreter: lines are those of its own C code, with its debug symbols (Debian package "
+            "%s); which line of the script ran is not known",
+            base, interpreters[i].package);
+        break;
+    }
+}
+
 fm_status fm_job_receive(fm_job *job, const fm_collect_options *program, fm_job_receiver take, void *context,
                          fm_error *error)
 {
@@ -442,6 +484,7 @@ fm_status fm_job_run_sized(size_t program_size, fm_job *job, const fm_collect_op
         status = fm_fail(error, FM_E_ARGUMENT, NULL, "fm_collect_options.command: there is none");
     if (status == FM_OK) status = fm_job_begin(job, FM_JOB_PROGRAM, error);
     if (status != FM_OK) return status;
+    fm_job_note_program(job, &own);
     fm_job_granularity_default(job, 64);
     fm_job_choose_engine(job, 0);
     const fm_engine_info *engine = fm_job_engine(job);
