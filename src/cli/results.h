@@ -69,8 +69,8 @@ typedef enum cli_text_place { CLI_TEXT_OUT, CLI_TEXT_ERROR } cli_text_place;
 
 typedef struct cli_results {
     const char *json, *report, *output, *distances; /* NULL: not asked for; the text goes where `text` says */
-    bool no_source, no_text, no_profiles; /* the job makes something else */
-    uint64_t depth; /* of phases */
+    bool no_source, no_text, no_profiles;           /* the job makes something else */
+    uint64_t depth;                                 /* of phases */
     const cli_attribution_options *attribution;
     cli_text_place text;
     unsigned file_width; /* of text in a file */
