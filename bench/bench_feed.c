@@ -27,7 +27,7 @@
 #include "contender.h"
 
 #include "analyzer/analyzer_state.h"
-#include "base/rounds.h"
+#include "base/crew.h"
 #include "engine/gpu/gpu.h"
 #include "trace/supply.h"
 

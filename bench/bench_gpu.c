@@ -12,7 +12,7 @@
  */
 #include "contender.h"
 
-#include "base/rounds.h"
+#include "base/crew.h"
 #include "engine/gpu/gpu.h"
 
 #include <getopt.h>

@@ -4,11 +4,10 @@
  * references go through. Knows no file and no algorithm.
  */
 #include "analyzer/analyzer_state.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/random_seed.h"
-#include "base/sized.h"
-#include "base/thread.h"
+#include "base/table.h"
 #include "engine/engine.h"
 #include "profile/laws.h"
 

@@ -6,7 +6,7 @@
 #include "analyzer/analyzer_state.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/random_seed.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>

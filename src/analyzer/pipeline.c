@@ -25,10 +25,9 @@
 #include <fathom/experimental/pipeline.h>
 
 #include "analyzer/analyzer_state.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
-#include "base/thread.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control_group.c - see control_group.h. /proc/self/cgroup names the group of each hierarchy,
+ * control_group.c - see memory.h. /proc/self/cgroup names the group of each hierarchy,
  * /proc/self/mountinfo where the hierarchy is mounted, and which of its groups is at the mount point: in a
  * container that is often the container's own.
  */
-#include "base/control_group.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,6 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* crew.h - threads: one, a crew that looks for work, rounds of tasks; and a clock. */
+#ifndef FATHOM_BASE_CREW_H
+#define FATHOM_BASE_CREW_H
+
+#include <fathom/status.h>
+#include <pthread.h>
+#include <time.h>
+
+/* ======== one thread ======== */
+
+/* Threads of the library: the program's signals are not for them. */
+
+/* As pthread_create, with all signals blocked in the new thread: 0, or what is wrong. */
+int fm_thread_start(pthread_t *thread, void *(*work)(void *), void *context);
 /*
- * crew.h - threads that look for work: a lock, a condition, and a loop around three functions of their user.
+ * Calls work in this thread, or where that has less than so many bytes of stack left (ulimit -s, a small
+ * thread of the caller), in another one that has them, and waits for it. 0, or what is wrong: it was not
+ * called.
+ */
+int fm_thread_with_stack(size_t bytes, void *(*work)(void *), void *context);
+/* Processors that this process can use: fewer than the machine has under taskset, in a cpuset, or with a
+ * quota of processor time (containers). At least 1, also where the system does not tell. */
+unsigned fm_processors_usable(void);
+
+/* ======== a crew ======== */
+
+/*
+ * Threads that look for work: a lock, a condition, and a loop around three functions of their user.
  *
  * The user keeps the state of the work and says under the lock what is to be done next (claim) and what
  * follows from a job that was done (complete). The work itself (run) goes on without the lock. The thread
@@ -9,10 +35,6 @@
  *
  * A crew knows nothing of what it works on. Jobs should take many microseconds: each costs a lock or two.
  */
-#ifndef FATHOM_BASE_CREW_H
-#define FATHOM_BASE_CREW_H
-
-#include <fathom/status.h>
 
 typedef struct fm_crew_job {
     unsigned kind; /* the employer's */
@@ -47,5 +69,38 @@ void fm_crew_call(fm_crew *crew);
 /* The creating thread works, or waits where there is nothing to claim, until enough() says so (called with
  * the lock held). Called, and returns, without the lock. */
 void fm_crew_help(fm_crew *crew, bool (*enough)(void *context));
+
+/* ======== rounds ======== */
+
+/*
+ * A crew that does numbered tasks together, round after round.
+ *
+ *     fm_rounds_run(rounds, copy_piece, &copying, 8);     // copy_piece(&copying, 0 … 7), each once, in any
+ * order
+ *
+ * The caller works along. Tasks are handed out one at a time, so that uneven ones balance themselves.
+ */
+
+typedef struct fm_rounds fm_rounds;
+typedef void (*fm_round_task)(void *context, size_t number);
+
+/* `workers` counts the caller too: 1 starts no thread. */
+fm_status fm_rounds_create(fm_rounds **rounds, unsigned workers, fm_error *error);
+/* Those there are: fewer where the system refuses threads. As many tasks as these go on at the same time. */
+unsigned fm_rounds_workers(const fm_rounds *rounds);
+void fm_rounds_destroy(fm_rounds *rounds); /* NULL is fine */
+/* Returns when all tasks are done. By the thread that created it. */
+void fm_rounds_run(fm_rounds *rounds, fm_round_task task, void *context, size_t tasks);
+
+/* ======== a clock ======== */
+
+/* Seconds of a clock that only goes on: for durations and deadlines. */
+
+static inline double fm_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
 
 #endif

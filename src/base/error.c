@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.c - statuses, and messages that name the file, the place and the reason. */
+#define _GNU_SOURCE
 #include "base/error.h"
 
-#include "base/free_memory.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *fm_status_name(fm_status status)
@@ -56,8 +59,8 @@ char *fm_error_message(const fm_error *error, char *buffer, size_t size)
     return buffer;
 }
 
-static void fill(fm_error *error, fm_status status, const char *path, fm_place place, uint64_t offset,
-                 const char *format, va_list arguments)
+static void error_fill(fm_error *error, fm_status status, const char *path, fm_place place, uint64_t offset,
+                       const char *format, va_list arguments)
 {
     if (!error) return;
     /* The reason may quote an earlier error's text: format it before anything is overwritten. */
@@ -84,7 +87,7 @@ fm_status fm_fail(fm_error *error, fm_status status, const char *path, const cha
 {
     va_list arguments;
     va_start(arguments, format);
-    fill(error, status, path, FM_PLACE_NONE, 0, format, arguments);
+    error_fill(error, status, path, FM_PLACE_NONE, 0, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -94,7 +97,7 @@ fm_status fm_fail_at(fm_error *error, fm_status status, const char *path, fm_pla
 {
     va_list arguments;
     va_start(arguments, format);
-    fill(error, status, path, place, offset, format, arguments);
+    error_fill(error, status, path, place, offset, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -139,3 +142,31 @@ void fm_assertion_failed(const char *condition, const char *file, int line)
     abort();
 }
 #endif
+
+/* ======== notes ======== */
+
+/* Is the line among these, each of which ends with a newline? */
+static bool has_line(const char *lines, const char *line)
+{
+    const size_t length = strlen(line);
+    for (const char *end; (end = strchr(lines, '\n')); lines = end + 1)
+        if ((size_t)(end - lines) == length && memcmp(lines, line, length) == 0) return true;
+    return false;
+}
+
+void fm_notes_add(char **notes, const char *format, va_list arguments)
+{
+    enum { MOST = 64 << 10 };
+    char *line = NULL, *all = NULL;
+    const int length = vasprintf(&line, format, arguments);
+    if (length < 0) return;
+    /* A note is one line, whatever a program put into it: so that it is found again. */
+    for (char *at = line; (at = strchr(at, '\n')); at++) *at = ' ';
+    const char *before = *notes ? *notes : "";
+    if (!has_line(before, line) && strlen(before) + (size_t)length < MOST &&
+        asprintf(&all, "%s%s\n", before, line) >= 0) {
+        free(*notes);
+        *notes = all;
+    }
+    free(line);
+}

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.h - filling in an fm_error. Internal; the public side is fathom/status.h. */
+/*
+ * error.h - filling in an fm_error, invariants, notes, and structs of other versions. Internal; the public
+ * side is fathom/status.h.
+ */
 #ifndef FATHOM_BASE_ERROR_H
 #define FATHOM_BASE_ERROR_H
 
 #include <fathom/status.h>
+#include <stdarg.h>
 
 /* Fills *error (where not NULL) and returns status, so that callers can write `return fm_fail(…)`.
  * path may be NULL. */
@@ -40,6 +44,48 @@ fm_status fm_check_choice(long long value, long long most, const char *member, f
 void fm_assertion_failed(const char *condition, const char *file, int line) __attribute__((noreturn, cold));
 #else
 #define FM_ASSERT(condition) ((void)sizeof(!(condition)))
+#endif
+
+/* ======== notes ======== */
+
+/* What a reader of a result should know: lines, each once. */
+
+/* Adds a line to *notes (NULL: none yet; to be freed), unless it is among them. A note is not worth failing
+ * for: where memory is short, or there are 64 KiB of notes already, it is left out. */
+void fm_notes_add(char **notes, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
+
+/* ======== structs that grow ======== */
+
+/*
+ * Structs of a program that was compiled with an older or a newer header (fathom/fathom.h says how
+ * they grow). Every call whose name ends in _sized begins with one of these.
+ */
+
+/*
+ * Copies what the program filled in, `given` of given_size bytes, into the library's own struct, and zeroes
+ * what the program does not know of; NULL: all of it. FM_E_UNSUPPORTED where a newer program asks for
+ * something that the library does not know; what it knows is copied all the same. name: of the struct, for
+ * the message.
+ */
+fm_status fm_sized_read(void *own, size_t own_size, const void *given, size_t given_size, const char *name,
+                        fm_error *error);
+
+/* Copies a result into the program's struct, or back: what both know of. The rest is zeroed. */
+void fm_sized_copy(void *to, size_t to_size, const void *from, size_t from_size);
+
+/* ======== sizes that tests change ======== */
+
+/*
+ * Sizes that only tests set to anything else, so that short traces take the ways of long ones. In
+ * the library they are constants: it has no state outside its handles. They are defined in files called
+ * tunables.c, which are compiled once more for the tests (tests/CMakeLists.txt), as variables that are linked
+ * instead.
+ */
+
+#ifdef FATHOM_TUNABLE
+#define FM_TUNABLE
+#else
+#define FM_TUNABLE const
 #endif
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_scan.c - see json_scan.h. The grammar is that of RFC 8259. */
-#include "base/json_scan.h"
+/* json_scan.c - see json.h. The grammar is that of RFC 8259. */
+#include "base/json.h"
 
-#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/utf8.h"
+#include "base/plain_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +72,7 @@ fm_status fm_json_scan_open(fm_json_scan *scan, const char *path, fm_error *erro
 }
 
 /* The next byte without taking it, or END; a failed read is END with scan->failure set. */
-static int look(fm_json_scan *scan)
+static int json_look(fm_json_scan *scan)
 {
     if (scan->at == scan->filled && !read_on(scan)) return END;
     return scan->buffer[scan->at];
@@ -95,7 +94,7 @@ static bool word_comes(fm_json_scan *scan, const char *word)
 
 static int next_byte(fm_json_scan *scan)
 {
-    int byte = look(scan);
+    int byte = json_look(scan);
     if (byte != END) scan->at++;
     return byte;
 }
@@ -103,7 +102,7 @@ static int next_byte(fm_json_scan *scan)
 static int look_past_blanks(fm_json_scan *scan)
 {
     int byte;
-    while ((byte = look(scan)) == ' ' || byte == '\t' || byte == '\n' || byte == '\r') scan->at++;
+    while ((byte = json_look(scan)) == ' ' || byte == '\t' || byte == '\n' || byte == '\r') scan->at++;
     return byte;
 }
 
@@ -129,7 +128,7 @@ static bool ends_within(const fm_json_scan *scan, const char *word)
 /* "expected …, found 'x'" about the next byte. */
 static fm_status refuse_byte(fm_json_scan *scan, const char *expected)
 {
-    int byte = look(scan);
+    int byte = json_look(scan);
     if (byte == END) {
         if (scan->offset + scan->at == 0)
             return fm_json_refuse(scan, "expected a profile in JSON, found an empty file");
@@ -219,7 +218,7 @@ typedef struct text_sink {
     bool grows;
 } text_sink;
 
-static fm_status put(fm_json_scan *scan, text_sink *sink, const char *bytes, size_t count)
+static fm_status json_put(fm_json_scan *scan, text_sink *sink, const char *bytes, size_t count)
 {
     if (sink->grows && sink->capacity - sink->length <= count) {
         void *grown = sink->text;
@@ -237,7 +236,7 @@ static fm_status read_hex(fm_json_scan *scan, uint32_t *value)
 {
     *value = 0;
     for (int i = 0; i < 4; i++) {
-        int byte = look(scan);
+        int byte = json_look(scan);
         int digit = byte >= '0' && byte <= '9'   ? byte - '0'
                     : byte >= 'a' && byte <= 'f' ? byte - 'a' + 10
                     : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10
@@ -269,7 +268,7 @@ static fm_status read_escaped_character(fm_json_scan *scan, uint32_t *character)
 static fm_status read_escape(fm_json_scan *scan, text_sink *sink)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    int byte = look(scan);
+    int byte = json_look(scan);
     char bytes[4];
     if (byte == 'u') {
         scan->at++;
@@ -277,12 +276,12 @@ static fm_status read_escape(fm_json_scan *scan, text_sink *sink)
         fm_status status = read_escaped_character(scan, &character);
         if (status) return status;
         size_t length = fm_utf8_encode(character, bytes);
-        return put(scan, sink, bytes, length);
+        return json_put(scan, sink, bytes, length);
     }
     const char *found = byte > 0 ? strchr(from, byte) : NULL;
     if (!found) return refuse_byte(scan, "an escape such as \\n or \\u0041");
     scan->at++;
-    return put(scan, sink, &to[found - from], 1);
+    return json_put(scan, sink, &to[found - from], 1);
 }
 
 /* A character beyond ASCII, checked. */
@@ -291,12 +290,12 @@ static fm_status read_utf8(fm_json_scan *scan, text_sink *sink)
     unsigned char bytes[4];
     uint32_t character;
     for (size_t length = 0; length < 4;) {
-        int byte = look(scan);
+        int byte = json_look(scan);
         if (byte == END) break;
         bytes[length++] = (unsigned char)byte;
         scan->at++;
         if (fm_utf8_decode(bytes, length, &character) == length)
-            return put(scan, sink, (const char *)bytes, length);
+            return json_put(scan, sink, (const char *)bytes, length);
     }
     return fm_json_refuse(scan, "expected text in UTF-8, found bytes that are not");
 }
@@ -306,7 +305,7 @@ static fm_status read_string(fm_json_scan *scan, text_sink *sink)
     if (look_past_blanks(scan) != '"') return refuse_byte(scan, "a string");
     scan->at++;
     for (;;) {
-        int byte = look(scan);
+        int byte = json_look(scan);
         fm_status status = FM_OK;
         if (byte < 0x20) /* or END */
             return refuse_byte(scan, "the end of a string");
@@ -316,7 +315,7 @@ static fm_status read_string(fm_json_scan *scan, text_sink *sink)
             scan->at++;
             if (byte == '"') return FM_OK;
             char plain = (char)byte;
-            status = byte == '\\' ? read_escape(scan, sink) : put(scan, sink, &plain, 1);
+            status = byte == '\\' ? read_escape(scan, sink) : json_put(scan, sink, &plain, 1);
         }
         if (status) return status;
     }
@@ -404,7 +403,7 @@ fm_status fm_json_text(fm_json_scan *scan, const char *what, char **text)
     fm_status status = expect_kind(scan, what, FM_JSON_STRING, "a string");
     if (status) return status;
     text_sink sink = {.grows = true};
-    status = put(scan, &sink, "", 0); /* so that an empty text is one */
+    status = json_put(scan, &sink, "", 0); /* so that an empty text is one */
     if (!status) status = read_string(scan, &sink);
     if (status) {
         free(sink.text);
@@ -431,7 +430,7 @@ typedef struct number {
     bool whole, negative;
 } number;
 
-static void keep(number *found, int byte)
+static void json_keep(number *found, int byte)
 {
     if (found->length + 1 < sizeof found->text) found->text[found->length++] = (char)byte;
 }
@@ -439,8 +438,8 @@ static void keep(number *found, int byte)
 static void read_digits(fm_json_scan *scan, number *found, size_t *digits)
 {
     int byte;
-    for (*digits = 0; (byte = look(scan)) >= '0' && byte <= '9'; (*digits)++) {
-        keep(found, byte);
+    for (*digits = 0; (byte = json_look(scan)) >= '0' && byte <= '9'; (*digits)++) {
+        json_keep(found, byte);
         scan->at++;
     }
 }
@@ -453,25 +452,25 @@ static fm_status read_number(fm_json_scan *scan, number *found)
         found->negative = true;
         scan->at++;
     }
-    bool zero = look(scan) == '0';
+    bool zero = json_look(scan) == '0';
     read_digits(scan, found, &digits);
     if (digits == 0) return refuse_byte(scan, "a digit");
     if (zero && digits > 1) return fm_json_refuse(scan, "expected a number, found one with a leading 0");
-    if (look(scan) == '.') {
-        keep(found, '.');
+    if (json_look(scan) == '.') {
+        json_keep(found, '.');
         scan->at++;
         found->whole = false;
         read_digits(scan, found, &digits);
         if (digits == 0) return refuse_byte(scan, "a digit after the decimal point");
     }
-    int byte = look(scan);
+    int byte = json_look(scan);
     if (byte != 'e' && byte != 'E') return FM_OK;
-    keep(found, 'e');
+    json_keep(found, 'e');
     scan->at++;
     found->whole = false;
-    byte = look(scan);
+    byte = json_look(scan);
     if (byte == '+' || byte == '-') {
-        keep(found, byte);
+        json_keep(found, byte);
         scan->at++;
     }
     read_digits(scan, found, &digits);
@@ -560,7 +559,7 @@ fm_status fm_json_real(fm_json_scan *scan, const char *what, double *value)
 static fm_status read_word(fm_json_scan *scan, const char *word)
 {
     for (const char *at = word; *at; at++) {
-        if (look(scan) != *at) return refuse_byte(scan, word);
+        if (json_look(scan) != *at) return refuse_byte(scan, word);
         scan->at++;
     }
     return FM_OK;
@@ -570,7 +569,7 @@ fm_status fm_json_truth(fm_json_scan *scan, const char *what, bool *value)
 {
     fm_status status = expect_kind(scan, what, FM_JSON_TRUTH, "true or false");
     if (status) return status;
-    *value = look(scan) == 't';
+    *value = json_look(scan) == 't';
     return read_word(scan, *value ? "true" : "false");
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_text.c - see json_text.h. */
-#include "base/json_text.h"
+/* json_text.c - see json.h. */
+#include "base/json.h"
 
-#include "base/utf8.h"
-#include "base/visible.h"
+#include "base/plain_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,12 +3,85 @@
 #define _GNU_SOURCE
 #include "base/memory.h"
 
-#include "base/free_memory.h"
-
+#include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+
+/* ======== free memory ======== */
+
+/* What the machine has, without any limits. */
+typedef struct machine_memory {
+    bool known;
+    uint64_t available, swap_free;
+} machine_memory;
+
+static FILE *open_under(const char *root, const char *path)
+{
+    char name[PATH_MAX];
+    if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name) return NULL;
+    return fopen(name, "re");
+}
+
+static machine_memory memory_of_machine(const char *root)
+{
+    machine_memory machine = {0};
+    char line[256];
+    FILE *file = open_under(root, "/proc/meminfo");
+    while (file && fgets(line, sizeof line, file)) {
+        uint64_t kibibytes;
+        if (sscanf(line, "MemAvailable: %" SCNu64, &kibibytes) == 1) {
+            machine.available = kibibytes * 1024;
+            machine.known = true;
+        } else if (sscanf(line, "SwapFree: %" SCNu64, &kibibytes) == 1)
+            machine.swap_free = kibibytes * 1024;
+    }
+    if (file) fclose(file);
+    return machine;
+}
+
+static uint64_t least_room(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t fm_free_memory(void)
+{
+    const machine_memory machine = memory_of_machine("");
+    if (!machine.known) return 0;
+    uint64_t available = least_room(machine.available, fm_control_group_memory("", machine.swap_free).easily),
+             pages;
+    struct rlimit limit;
+    FILE *file = open_under("", "/proc/self/statm");
+    if (file && fscanf(file, "%" SCNu64, &pages) == 1 && getrlimit(RLIMIT_AS, &limit) == 0 &&
+        limit.rlim_cur != RLIM_INFINITY)
+        available = least_room(available, limit.rlim_cur > pages * 4096 ? limit.rlim_cur - pages * 4096 : 0);
+    if (file) fclose(file);
+    return available;
+}
+
+bool fm_memory_is_there_under(const char *root, uint64_t bytes)
+{
+    /* For tables of pages, for small things that nobody asks about, and for what others take meanwhile. */
+    enum { RESERVE = 8 << 20, PAGE_TABLES = 64 };
+    const machine_memory machine = memory_of_machine(root);
+    if (!machine.known) return true;
+    const uint64_t there = least_room(machine.available + machine.swap_free,
+                                      fm_control_group_memory(root, machine.swap_free).at_the_most);
+    const uint64_t reserve = RESERVE + bytes / PAGE_TABLES;
+    return there >= reserve && there - reserve >= bytes;
+}
+
+bool fm_memory_is_there(uint64_t bytes)
+{
+    return fm_memory_is_there_under("", bytes);
+}
+
+/* ======== memory from malloc and from the kernel ======== */
 
 enum { HUGE_PAGE = 2 << 20 };
 enum { LARGE = 1 << 20 };   /* from here on memory is asked for only where it is there */
@@ -51,7 +124,7 @@ int fm_array_reserve(void **array, size_t *capacity, size_t needed, size_t eleme
     return 0;
 }
 
-static size_t rounded(size_t bytes)
+static size_t rounded_bytes(size_t bytes)
 {
     size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096;
     return bytes > SIZE_MAX - unit ? SIZE_MAX - SIZE_MAX % unit : (bytes + unit - 1) / unit * unit;
@@ -89,7 +162,7 @@ static void end_taking(char *pages, size_t from, size_t to)
 
 void *fm_pages_allocate(size_t bytes)
 {
-    size_t size = rounded(bytes);
+    size_t size = rounded_bytes(bytes);
     if (!begin_taking(size)) return NULL;
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) pages = NULL;
@@ -124,7 +197,7 @@ static void *to_huge_pages(void *pages, size_t old_bytes, size_t new_bytes)
 
 void *fm_pages_resize(void *pages, size_t old_bytes, size_t new_bytes)
 {
-    size_t size = rounded(new_bytes), old_size = rounded(old_bytes);
+    size_t size = rounded_bytes(new_bytes), old_size = rounded_bytes(old_bytes);
     if (size <= old_size) {
         if (size < old_size) munmap((char *)pages + size, old_size - size);
         return pages;
@@ -153,11 +226,11 @@ void fm_pages_prepare(void *pages, size_t from, size_t to)
 
 void fm_pages_free(void *pages, size_t bytes)
 {
-    if (pages) munmap(pages, rounded(bytes));
+    if (pages) munmap(pages, rounded_bytes(bytes));
 }
 
 void fm_pages_give_back(void *pages, size_t bytes, size_t from, size_t to)
 {
-    size_t end = to == bytes ? rounded(bytes) : to;
+    size_t end = to == bytes ? rounded_bytes(bytes) : to;
     if (end > from) munmap((char *)pages + from, end - from);
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * memory.h - memory in two sizes. Small and passing things come from malloc; tables that grow with
- * the trace come straight from the kernel in pages: zeroed, on huge pages where there are any, and
- * growable without a copy (mremap), so that growth never holds the old and the new table at once.
- *
- * What is large is refused where neither the machine nor the control group has it (free_memory.h), instead of
- * granted, and the process killed.
- */
+/* memory.h - memory from malloc and from the kernel, how much there is, and what control groups leave. */
 #ifndef FATHOM_BASE_MEMORY_H
 #define FATHOM_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Memory in two sizes. Small and passing things come from malloc; tables that grow with
+ * the trace come straight from the kernel in pages: zeroed, on huge pages where there are any, and
+ * growable without a copy (mremap), so that growth never holds the old and the new table at once.
+ *
+ * What is large is refused where neither the machine nor the control group has it (below), instead of
+ * granted, and the process killed.
+ */
 
 /* count * size, zeroed; NULL when that overflows or memory is short. Release with free(). */
 void *fm_calloc(size_t count, size_t size);
@@ -36,5 +39,42 @@ void fm_pages_free(void *pages, size_t bytes); /* NULL is fine */
 /* Gives back the bytes [from, to) of pages that were allocated as `bytes`: whole pages of 4096, or to the end
  * where `to` is `bytes`. In this way an array goes back piece by piece, from its beginning. */
 void fm_pages_give_back(void *pages, size_t bytes, size_t from, size_t to);
+
+/* ======== free memory ======== */
+
+/* How much memory this process could still take, for those who may take more or less. */
+
+/* Bytes that the machine has available, or that the limits of this process (address space, control groups)
+ * leave, whichever is less. 0: nobody knows. */
+uint64_t fm_free_memory(void);
+
+/*
+ * Linux grants memory that is not there, and kills a process when it writes to it. Whether so many bytes are
+ * there: of the machine and of the control groups, swap space included, and a little is left then. True where
+ * nobody knows. Costs some tenths of a millisecond: ask for what is large.
+ */
+bool fm_memory_is_there(uint64_t bytes);
+/* The same in a folder with other files of /proc and /sys, for tests; "": this machine. */
+bool fm_memory_is_there_under(const char *root, uint64_t bytes);
+
+/* ======== control groups ======== */
+
+/*
+ * The limits of the control group (cgroup) that this process is in, and of all groups above
+ * it: those of containers, of systemd's units and of batch systems. Version 1, version 2, and both at once.
+ */
+
+/* Bytes that can still be taken. UINT64_MAX: there is no limit. */
+typedef struct fm_memory_room {
+    uint64_t easily;      /* without driving out files that were read lately, and without swapping */
+    uint64_t at_the_most; /* before the kernel kills a process for it */
+} fm_memory_room;
+
+/* The least that any of the groups leaves. root: "", or a folder that holds other files of /proc and /sys:
+ * for tests. swap_free: bytes of the machine's swap space that are free. */
+fm_memory_room fm_control_group_memory(const char *root, uint64_t swap_free);
+
+/* Processors that the groups' quotas of time are worth, rounded up. 0: there is no quota. */
+unsigned fm_control_group_processors(const char *root);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sha256.c - see sha256.h. Section numbers are those of FIPS 180-4. Plain C, since sources are small. */
-#include "base/sha256.h"
+/* sha256.c - see bytes.h. Section numbers are those of FIPS 180-4. Plain C, since sources are small. */
+#include "base/bytes.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const uint32_t constants[ROUNDS] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotated(uint32_t word, unsigned by)
+static uint32_t rotated_right(uint32_t word, unsigned by)
 {
     return word >> by | word << (32 - by);
 }
@@ -31,16 +31,16 @@ static void hash_block(uint32_t state[8], const unsigned char *block)
                       (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
     for (size_t t = 16; t < ROUNDS; t++) {
         const uint32_t x = schedule[t - 15], y = schedule[t - 2];
-        schedule[t] = (rotated(y, 17) ^ rotated(y, 19) ^ y >> 10) + schedule[t - 7] +
-                      (rotated(x, 7) ^ rotated(x, 18) ^ x >> 3) + schedule[t - 16];
+        schedule[t] = (rotated_right(y, 17) ^ rotated_right(y, 19) ^ y >> 10) + schedule[t - 7] +
+                      (rotated_right(x, 7) ^ rotated_right(x, 18) ^ x >> 3) + schedule[t - 16];
     }
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (size_t t = 0; t < ROUNDS; t++) {
-        const uint32_t first = h + (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) + ((e & f) ^ (~e & g)) +
-                               constants[t] + schedule[t];
-        const uint32_t second =
-            (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+        const uint32_t first = h + (rotated_right(e, 6) ^ rotated_right(e, 11) ^ rotated_right(e, 25)) +
+                               ((e & f) ^ (~e & g)) + constants[t] + schedule[t];
+        const uint32_t second = (rotated_right(a, 2) ^ rotated_right(a, 13) ^ rotated_right(a, 22)) +
+                                ((a & b) ^ (a & c) ^ (b & c));
         h = g, g = f, f = e, e = d + first;
         d = c, c = b, b = a, a = first + second;
     }

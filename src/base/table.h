@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* table.h - tables and texts that are kept once. Internal. */
+#ifndef FATHOM_BASE_TABLE_H
+#define FATHOM_BASE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ======== the hash table ======== */
+
 /*
- * table.h - what belongs to a key: the hash table of all that is not looked up for every reference (engines
+ * What belongs to a key: the hash table of all that is not looked up for every reference (engines
  * and decoders have tables of their own, made for what they do). Internal.
  *
  * Entries are numbered 0, 1, 2, … in the order in which their keys came first, and lie in that order in one
@@ -29,12 +39,6 @@
  * Open addressing with linear probing, at most two thirds full; a seed of its own for each table, since keys
  * may come from a file that someone prepared. At most 2^31 entries.
  */
-#ifndef FATHOM_BASE_TABLE_H
-#define FATHOM_BASE_TABLE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 typedef struct fm_bytes {
     const void *at;
@@ -85,6 +89,43 @@ static inline uint32_t fm_table_look_up(const fm_table *table, const void *key)
 static inline uint32_t fm_table_add(fm_table *table, const void *key)
 {
     return fm_table_number(table, fm_table_put(table, key, NULL));
+}
+
+/* ======== arenas ======== */
+
+/*
+ * Memory that is given back all at once, and texts that are kept once. Internal; attributions live
+ * in one, and views use one for what they make on the way.
+ */
+
+typedef struct fm_arena fm_arena;
+
+fm_arena *fm_arena_create(void);        /* NULL: no memory */
+void fm_arena_destroy(fm_arena *arena); /* NULL is fine */
+
+/* count * size, zeroed, aligned for everything; NULL when that overflows or memory is short. */
+void *fm_arena_allocate(fm_arena *arena, size_t count, size_t size);
+
+/* A copy of the text; equal texts give the same pointer. NULL: no memory. */
+const char *fm_arena_intern(fm_arena *arena, const char *text);
+
+/* ======== a seed ======== */
+
+/* A seed for hash tables that nobody outside can guess: nobody crafts keys that collide. */
+uint64_t fm_random_seed(void); /* never 0 */
+
+/* A small generator, splitmix64: equal states give equal numbers everywhere. Every bit of the result depends
+ * on every bit of the value. */
+static inline uint64_t fm_random_mixed(uint64_t value)
+{
+    value = (value ^ value >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    value = (value ^ value >> 27) * UINT64_C(0x94D049BB133111EB);
+    return value ^ value >> 31;
+}
+
+static inline uint64_t fm_random_next(uint64_t *state)
+{
+    return fm_random_mixed(*state += UINT64_C(0x9E3779B97F4A7C15));
 }
 
 #endif

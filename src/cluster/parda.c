@@ -18,10 +18,9 @@
  * reference it cannot say after which one it stands. All later calls fail alike.
  */
 #include "cluster/parda.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/rounds.h"
-#include "base/thread.h"
 #include "cluster/transport.h"
 #include "engine/engine_tables.h"
 

@@ -7,7 +7,7 @@
 #ifndef FATHOM_CLUSTER_PARDA_H
 #define FATHOM_CLUSTER_PARDA_H
 
-#include "base/tunable.h"
+#include "base/error.h"
 #include "cluster/team.h"
 #include "cluster/transport.h"
 #include "engine/baseline/block_tree.h"

@@ -7,7 +7,7 @@
 #define FATHOM_CLUSTER_TEAM_H
 
 #include "analyzer/block_cutter.h"
-#include "base/rounds.h"
+#include "base/crew.h"
 #include "cluster/transport.h"
 #include "engine/engine.h"
 

@@ -3,8 +3,8 @@
  * threads. */
 #include "cluster/transport.h"
 #include "base/error.h"
+#include "base/input.h"
 #include "base/memory.h"
-#include "base/parts.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tunables.c - the cluster's sizes that tests change (base/tunable.h). */
+/* tunables.c - the cluster's sizes that tests change (base/error.h). */
 #include "cluster/parda.h"
 
 FM_TUNABLE size_t fm_parda_message_blocks =

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,11 +4,9 @@
  * all that they did was received, modules, sites, call paths, objects, and notes for people.
  */
 #define _GNU_SOURCE
-#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/notes.h"
-#include "base/sized.h"
+#include "base/plain_text.h"
 #include "collect/collection.h"
 #include "process/program_file.h"
 

@@ -7,8 +7,8 @@
 #include "collect/collection.h"
 
 #include "base/error.h"
+#include "base/input.h"
 #include "base/memory.h"
-#include "base/parts.h"
 #include "process/program_file.h"
 
 #include <errno.h>

@@ -12,7 +12,6 @@
 #define FATHOM_ENGINE_ENGINE_TABLES_H
 
 #include "base/error.h"
-#include "base/tunable.h"
 
 #include <fathom/attribution.h>
 #include <fathom/profile.h>

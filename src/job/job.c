@@ -6,8 +6,8 @@
 #define _GNU_SOURCE /* sigabbrev_np */
 #include "job/job_internal.h"
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
  */
 #include "job/job_internal.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 
 #include <stdlib.h>
 #include <string.h>

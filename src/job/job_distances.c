@@ -9,7 +9,7 @@
  */
 #include "job/job_internal.h"
 
-#include "base/sized.h"
+#include "base/error.h"
 
 #include <fathom/phases.h>
 #include <fathom/predict.h>

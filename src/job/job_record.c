@@ -7,8 +7,8 @@
 #define _GNU_SOURCE /* asprintf */
 #include "job/job_internal.h"
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

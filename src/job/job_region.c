@@ -7,9 +7,9 @@
 #define _GNU_SOURCE /* asprintf */
 #include "job/job_internal.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <fathom/experimental/pipeline.h>
 #include <inttypes.h>

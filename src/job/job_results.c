@@ -14,8 +14,8 @@
  */
 #include "job/job_internal.h"
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <fathom/experimental/checks.h>
 #include <fathom/experimental/verdicts.h>

@@ -9,8 +9,8 @@
  */
 #include "job/job_internal.h"
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <fathom/experimental/pipeline.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #define _GNU_SOURCE /* asprintf */
 #include "job/job_internal.h"
 
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <errno.h>
 #include <inttypes.h>

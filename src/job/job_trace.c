@@ -13,7 +13,7 @@
 #define _GNU_SOURCE /* strverscmp */
 #include "job/job_internal.h"
 
-#include "base/sized.h"
+#include "base/error.h"
 
 #include <fathom/experimental/cluster.h>
 #include <glob.h>

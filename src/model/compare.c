@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "profile/histogram.h"
 
 #include <inttypes.h>

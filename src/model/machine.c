@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/text_file.h"
+#include "base/plain_text.h"
 #include "model/model_internal.h"
 
 #include <errno.h>

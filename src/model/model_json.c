@@ -4,8 +4,7 @@
 #include <fathom/predict.h>
 
 #include "base/error.h"
-#include "base/json_scan.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "model/model_internal.h"
 

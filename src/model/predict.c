@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "model/model_internal.h"
 #include "profile/laws.h"
 

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "model/sample_internal.h"
 
 #include <inttypes.h>

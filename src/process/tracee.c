@@ -11,7 +11,7 @@
 #define _GNU_SOURCE
 #include "process/tracee.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "process/program_file.h"

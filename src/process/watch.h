@@ -3,7 +3,7 @@
 #ifndef FATHOM_PROCESS_WATCH_H
 #define FATHOM_PROCESS_WATCH_H
 
-#include "base/clock.h"
+#include "base/crew.h"
 
 #include <fathom/status.h>
 #include <sys/types.h>

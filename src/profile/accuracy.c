@@ -6,7 +6,7 @@
 #include "profile/accuracy.h"
 
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* bounds_json.c - the field "bounds" of a profile: the least times on a machine (docs/PROFILE.md). */
 #include "profile/attribution/attribution_json.h"
 
-#include "base/json_fields.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "profile/caches_json.h"
 
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef FATHOM_PROFILE_CACHES_JSON_H
 #define FATHOM_PROFILE_CACHES_JSON_H
 
-#include "base/json_scan.h"
+#include "base/json.h"
 
 #include <fathom/profile.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 
 /* The references with a time distance, in bins of distances; ascending, since D grows with time. */
-static size_t convert(const fm_histogram *times, double all, fm_bins bins, fm_bin *found)
+static size_t eviction_convert(const fm_histogram *times, double all, fm_bins bins, fm_bin *found)
 {
     double over = all;   /* references with a time distance of at least lo */
     double distinct = 0; /* D(lo - 1) */
@@ -53,7 +53,7 @@ static size_t convert(const fm_histogram *times, double all, fm_bins bins, fm_bi
 
 /* Counts of a sample of `all` become counts of all references: each is what the running sum, rounded, has
  * grown by. Returns the sum. */
-static uint64_t scale(fm_histogram *histogram, double all, uint64_t references)
+static uint64_t eviction_scale(fm_histogram *histogram, double all, uint64_t references)
 {
     const double factor = all > 0 ? (double)references / all : 0;
     double running = 0;
@@ -95,14 +95,14 @@ fm_status fm_profile_from_times(fm_profile *profile, const fm_histogram *times, 
                                 uint64_t references, fm_error *error)
 {
     FM_REQUIRE(profile, error);
-    uint64_t all;
+    uint64_t all = 0;
     fm_status status = check_times(times, endless, &all, error);
     if (status != FM_OK) return status;
     fm_bin *bins = fm_calloc(times->count + 1, sizeof *bins);
     if (!bins) return fm_fail_memory(error, (times->count + 1) * sizeof *bins, "the histogram");
-    fm_histogram found = {convert(times, (double)all, profile->bins, bins), bins};
+    fm_histogram found = {eviction_convert(times, (double)all, profile->bins, bins), bins};
     profile->references = references;
-    profile->cold = profile->distinct = references - scale(&found, (double)all, references);
+    profile->cold = profile->distinct = references - eviction_scale(&found, (double)all, references);
     profile->bound = profile->beyond = 0;
     profile->cold_known = true;
     profile->exact = false;

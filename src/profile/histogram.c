@@ -17,14 +17,14 @@ bool fm_histogram_total(const fm_histogram *histogram, uint64_t *total)
     return true;
 }
 
-static int coarseness(fm_bins bins)
+static int histogram_coarseness(fm_bins bins)
 {
     return bins == FM_BINS_EXACT ? 0 : bins == FM_BINS_LOGLINEAR ? 1 : 2;
 }
 
 fm_bins fm_bins_coarser(fm_bins a, fm_bins b)
 {
-    return coarseness(a) >= coarseness(b) ? a : b;
+    return histogram_coarseness(a) >= histogram_coarseness(b) ? a : b;
 }
 
 fm_status fm_histogram_sum(fm_histogram *sum, const fm_histogram *a, const fm_histogram *b, fm_bins bins,

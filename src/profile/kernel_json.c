@@ -6,7 +6,7 @@
 #include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
-#include "base/json_fields.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 #include <math.h>

@@ -26,7 +26,7 @@
 enum { LONGEST_NAME = 1000 };
 
 /* "a + b"; only one of them where they are equal or one is missing. *joined may become NULL. */
-static fm_status join(char **joined, const char *a, const char *b, const char *between, fm_error *error)
+static fm_status merge_join(char **joined, const char *a, const char *b, const char *between, fm_error *error)
 {
     *joined = NULL;
     if (!a && !b) return FM_OK;
@@ -50,7 +50,7 @@ static fm_status join(char **joined, const char *a, const char *b, const char *b
     return FM_OK;
 }
 
-static fm_status add(uint64_t *sum, uint64_t a, uint64_t b, const char *what, fm_error *error)
+static fm_status merge_add(uint64_t *sum, uint64_t a, uint64_t b, const char *what, fm_error *error)
 {
     if (!__builtin_add_overflow(a, b, sum)) return FM_OK;
     return fm_fail(error, FM_E_ARGUMENT, NULL,
@@ -112,14 +112,14 @@ fm_status fm_profile_merge(fm_profile *into, const fm_profile *from, fm_error *e
     sum.cold_known = into->cold_known && from->cold_known;
     sum.has_times = into->has_times && from->has_times;
 
-    fm_status status = add(&sum.references, into->references, from->references, "references", error);
-    if (!status) status = add(&sum.distinct, into->distinct, from->distinct, "distinct blocks", error);
-    if (!status) status = add(&sum.cold, into->cold, from->cold, "first touches", error);
-    if (!status) status = add(&sum.beyond, into->beyond, from->beyond, "references beyond the bound", error);
-    if (!status) status = add(&sum.lost, into->lost, from->lost, "lost references", error);
-    if (!status) status = join(&sum.name, into->name, from->name, " + ", error);
-    if (!status) status = join(&sum.engine, into->engine, from->engine, "+", error);
-    if (!status) status = join(&sum.what_missing, into->what_missing, from->what_missing, "; ", error);
+    fm_status status = merge_add(&sum.references, into->references, from->references, "references", error);
+    if (!status) status = merge_add(&sum.distinct, into->distinct, from->distinct, "distinct blocks", error);
+    if (!status) status = merge_add(&sum.cold, into->cold, from->cold, "first touches", error);
+    if (!status) status = merge_add(&sum.beyond, into->beyond, from->beyond, "references beyond the bound", error);
+    if (!status) status = merge_add(&sum.lost, into->lost, from->lost, "lost references", error);
+    if (!status) status = merge_join(&sum.name, into->name, from->name, " + ", error);
+    if (!status) status = merge_join(&sum.engine, into->engine, from->engine, "+", error);
+    if (!status) status = merge_join(&sum.what_missing, into->what_missing, from->what_missing, "; ", error);
     if (!status)
         status =
             fm_histogram_sum(&sum.distances, &into->distances, &from->distances, sum.bins, sum.bound, error);

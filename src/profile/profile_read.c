@@ -9,7 +9,7 @@
 #include <fathom/profile.h>
 
 #include "base/error.h"
-#include "base/json_scan.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "profile/accuracy.h"
 #include "profile/attribution/attribution_check.h"
@@ -115,7 +115,7 @@ typedef struct excerpt {
     char text[41];
 } excerpt;
 
-static excerpt quote(const char *text)
+static excerpt reader_quote(const char *text)
 {
     excerpt quoted;
     size_t length = strnlen(text, sizeof quoted.text - 1);
@@ -132,7 +132,7 @@ static fm_status read_schema(source *from, const char *what)
     char *name = NULL;
     fm_status status = fm_json_text(from->scan, what, &name);
     if (status) return status;
-    excerpt shown = quote(name);
+    excerpt shown = reader_quote(name);
     bool known = strcmp(name, schema_known) == 0;
     bool family = strncmp(name, schema_family, sizeof schema_family - 1) == 0;
     free(name);
@@ -211,7 +211,7 @@ static fm_status read_resolution(source *from, const char *what, fm_bins *bins)
     fm_status status = fm_json_text(from->scan, what, &name);
     if (status) return status;
     bool known = fm_bins_from_name(name, bins);
-    excerpt shown = quote(name);
+    excerpt shown = reader_quote(name);
     free(name);
     if (known) return FM_OK;
     return fm_json_refuse(from->scan, "%s: expected exact, loglinear or log2, found '%s'", what, shown.text);
@@ -294,7 +294,7 @@ static fm_status read_field(source *from, field which)
 /* ---- what must hold for the whole ---- */
 
 /* Whether every range is a bin of this resolution; under a bound, also one cut short by it. */
-static bool fits(const fm_histogram *histogram, fm_bins bins, uint64_t bound, const fm_bin **misfit)
+static bool reader_fits(const fm_histogram *histogram, fm_bins bins, uint64_t bound, const fm_bin **misfit)
 {
     for (size_t i = 0; i < histogram->count; i++) {
         const fm_bin *bin = &histogram->bins[i];
@@ -317,13 +317,13 @@ static fm_status check_resolution(const source *from)
         static const fm_bins finest_first[] = {FM_BINS_EXACT, FM_BINS_LOGLINEAR, FM_BINS_LOG2};
         for (size_t i = 0; i < 3; i++) {
             profile->bins = finest_first[i];
-            if (fits(&profile->distances, profile->bins, profile->bound, &misfit) &&
-                fits(&profile->times, profile->bins, 0, &misfit))
+            if (reader_fits(&profile->distances, profile->bins, profile->bound, &misfit) &&
+                reader_fits(&profile->times, profile->bins, 0, &misfit))
                 return FM_OK;
         }
     }
-    bool distances_fit = fits(&profile->distances, profile->bins, profile->bound, &misfit);
-    if (distances_fit && fits(&profile->times, profile->bins, 0, &misfit)) return FM_OK;
+    bool distances_fit = reader_fits(&profile->distances, profile->bins, profile->bound, &misfit);
+    if (distances_fit && reader_fits(&profile->times, profile->bins, 0, &misfit)) return FM_OK;
     return REFUSE(from, "\"%s%s\": %" PRIu64 " to %" PRIu64 " is not a bin of the resolution '%s'",
                   from->where, distances_fit ? "times" : "histogram", misfit->lo, misfit->hi,
                   fm_bins_name(profile->bins));
@@ -412,7 +412,7 @@ static fm_status read_profile(source *from)
 }
 
 /* Takes the profile over, also when it fails. */
-static fm_status append(fm_json_scan *scan, fm_profile ***profiles, size_t *count, fm_profile *profile)
+static fm_status reader_append(fm_json_scan *scan, fm_profile ***profiles, size_t *count, fm_profile *profile)
 {
     fm_profile **grown = NULL;
     if (*count < SIZE_MAX / sizeof *grown - 1) grown = realloc(*profiles, (*count + 1) * sizeof *grown);
@@ -439,7 +439,7 @@ static fm_status read_array(source *from, const char *what, const char *name, un
         snprintf(where, sizeof where, "%s%s[%zu].", from->where, name, *count);
         source element = {.scan = from->scan, .where = where, .depth = depth};
         status = read_profile(&element);
-        if (!status) status = append(from->scan, profiles, count, element.profile);
+        if (!status) status = reader_append(from->scan, profiles, count, element.profile);
     }
     return status;
 }
@@ -485,7 +485,7 @@ fm_status fm_profile_read(const char *path, fm_profile_list *list, fm_error *err
         status = read_profile(&top);
         if (!status) status = fm_json_end(scan);
         if (!status && list->count == 0)
-            status = append(scan, &list->profiles, &list->count, top.profile);
+            status = reader_append(scan, &list->profiles, &list->count, top.profile);
         else
             fm_profile_destroy(top.profile); /* "profiles" has it again */
         fm_json_scan_close(scan);

@@ -8,7 +8,7 @@
 #include <fathom/profile.h>
 
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "profile/accuracy.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/attribution_json.h"
@@ -61,7 +61,7 @@ static void write_histogram(FILE *out, const char *key, const fm_histogram *hist
     fputs("],\n", out);
 }
 
-static const char *truth(bool value)
+static const char *writer_truth(bool value)
 {
     return value ? "true" : "false";
 }
@@ -80,7 +80,7 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
     fprintf(out, "%s\"schema\": \"fathom-profile-1\",\n", indent);
     write_text(out, "name", profile->name, indent);
     write_text(out, "engine", profile->engine ? profile->engine : "", indent);
-    fprintf(out, "%s\"exact\": %s,\n", indent, truth(profile->exact));
+    fprintf(out, "%s\"exact\": %s,\n", indent, writer_truth(profile->exact));
     if (profile->accuracy) {
         fprintf(out, "%s\"accuracy\": ", indent);
         fm_accuracy_write(out, profile->accuracy, indent);
@@ -99,9 +99,9 @@ static void write_counts(FILE *out, const fm_profile *profile, const char *inden
     if (profile->bound) {
         fprintf(out, "%s\"bound\": %" PRIu64 ",\n", indent, profile->bound);
         fprintf(out, "%s\"beyond\": %" PRIu64 ",\n", indent, profile->beyond);
-        fprintf(out, "%s\"cold_known\": %s,\n", indent, truth(profile->cold_known));
+        fprintf(out, "%s\"cold_known\": %s,\n", indent, writer_truth(profile->cold_known));
     }
-    fprintf(out, "%s\"complete\": %s,\n", indent, truth(profile->complete));
+    fprintf(out, "%s\"complete\": %s,\n", indent, writer_truth(profile->complete));
     fprintf(out, "%s\"lost\": %" PRIu64 ",\n", indent, profile->lost);
     write_text(out, "what_missing", profile->what_missing, indent);
     write_histogram(out, "histogram", &profile->distances, indent);

@@ -81,7 +81,7 @@ static fm_status too_many(fm_error *error)
 }
 
 /* Sorts, and adds up what has the same place. */
-static fm_status join(fm_range_counts *counts, fm_error *error)
+static fm_status counts_join(fm_range_counts *counts, fm_error *error)
 {
     fm_range_count *items = counts->items;
     bool sorted = true;
@@ -161,7 +161,7 @@ fm_status fm_range_counts_to_pairs(fm_range_counts *counts, fm_attribution *attr
 {
     group *groups;
     size_t count;
-    fm_status status = join(counts, error);
+    fm_status status = counts_join(counts, error);
     if (!status) status = make_groups(counts, attribution, &count, &groups, error);
     if (status) return status;
     qsort(groups, count, sizeof *groups, largest_first);
@@ -182,7 +182,7 @@ fm_status fm_range_counts_to_uses(fm_range_counts *counts, fm_attribution *attri
 {
     group *groups;
     size_t count;
-    fm_status status = join(counts, error);
+    fm_status status = counts_join(counts, error);
     if (!status) status = make_groups(counts, attribution, &count, &groups, error);
     if (status) return status;
     fm_object_use *uses = fm_attribution_allocate(attribution, count, sizeof *uses);

@@ -3,8 +3,7 @@
 #include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
-#include "base/json_fields.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "profile/sampling.h"
 
 #include "base/error.h"
-#include "base/json_fields.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void numbers_of(fm_sampling *sampling, number *all)
     memcpy(all, made, sizeof made);
 }
 
-static bool alike(const fm_sampling *a, const fm_sampling *b)
+static bool sampling_alike(const fm_sampling *a, const fm_sampling *b)
 {
     return strcmp(a->method, b->method) == 0 && strcmp(a->estimator, b->estimator) == 0 &&
            strcmp(a->conversion, b->conversion) == 0;
@@ -73,7 +73,7 @@ fm_status fm_sampling_sum(fm_sampling **sum, const fm_profile *a, const fm_profi
     fm_sampling *of_a = a->sampling, *of_b = b->sampling;
     if (!of_a && a->references == 0) of_a = of_b;
     if (!of_b && b->references == 0) of_b = of_a;
-    if (!of_a || !of_b || !alike(of_a, of_b)) return FM_OK;
+    if (!of_a || !of_b || !sampling_alike(of_a, of_b)) return FM_OK;
     fm_status status = fm_sampling_create(sum, of_a->method, of_a->estimator, of_a->conversion, error);
     if (status) return status;
     number to[NUMBERS], from_a[NUMBERS], from_b[NUMBERS];

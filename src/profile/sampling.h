@@ -5,7 +5,7 @@
 
 #include <fathom/profile.h>
 
-#include "base/json_scan.h"
+#include "base/json.h"
 
 #include <stdio.h>
 

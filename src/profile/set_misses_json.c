@@ -2,7 +2,7 @@
 /* set_misses_json.c - the fields "set_associative" and "addresses" of a profile (docs/PROFILE.md). */
 #include "profile/attribution/attribution_json.h"
 
-#include "base/json_text.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 

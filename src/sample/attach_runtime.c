@@ -4,7 +4,7 @@
  * program's own functions, and gets out again.
  */
 #define _GNU_SOURCE
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "process/tracee.h"

@@ -2,7 +2,7 @@
 /* pmu_machine.c - which performance counters there are, and whether a run has them. */
 #define _GNU_SOURCE
 #include "base/error.h"
-#include "base/parts.h"
+#include "base/input.h"
 #include "process/program_file.h"
 #include "sample/pmu.h"
 #include "sample/sampled_run_state.h"

@@ -6,7 +6,7 @@
 #include "sample/pmu.h"
 #include "sample/sampled_thread.h"
 
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,9 +4,9 @@
  * back: it has a low priority, and what it does not come to is left out, and counted.
  */
 #define _GNU_SOURCE
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "sample/sampled_run_state.h"
 
 #include <errno.h>

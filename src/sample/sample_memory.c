@@ -2,7 +2,7 @@
 /* sample_memory.c - the memory that is shared with sampled programs: records and slabs, and what is told of
  * heaps. */
 #define _GNU_SOURCE
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "process/program_file.h"

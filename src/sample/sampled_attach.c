@@ -12,10 +12,9 @@
  * the program go.
  */
 #define _GNU_SOURCE
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "process/program_file.h"
 #include "process/tracee.h"
 #include "sample/sampled_run_state.h"

@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include "sample/sampled_program.h"
 
-#include "base/base_name.h"
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "process/program_file.h"
 
 #include <elf.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "sample/sampled_program.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "process/program_file.h"

@@ -11,7 +11,7 @@
 #include "program/program.h"
 
 #include <fathom/attribution.h>
-#include <fathom/sample.h>
+#include <fathom/experimental/observations.h>
 #include <fathom/status.h>
 
 /* ---- sampled code ---- */

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "process/program_file.h"
 #include "profile/accuracy.h"
 #include "sample/sampled_run_state.h"

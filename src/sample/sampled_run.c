@@ -7,11 +7,9 @@
 #include "sample/sampled_run_state.h"
 
 #include "base/error.h"
+#include "base/input.h"
 #include "base/memory.h"
-#include "base/notes.h"
-#include "base/parts.h"
-#include "base/random_seed.h"
-#include "base/sized.h"
+#include "base/table.h"
 #include "process/program_file.h"
 #include "sample/sampled_thread.h"
 

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "sample/sampled_thread.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 

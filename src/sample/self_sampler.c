@@ -6,11 +6,10 @@
 #define _GNU_SOURCE
 #include <fathom/self_sampler.h>
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
+#include "base/input.h"
 #include "base/memory.h"
-#include "base/parts.h"
-#include "base/sized.h"
 #include "process/program_file.h"
 
 #include <errno.h>

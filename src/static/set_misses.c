@@ -6,10 +6,9 @@
  * Where a region has few accesses, all of them go through the caches. Else distances within a set are worked
  * out without a walk: of each merged interval of blocks, as many as are in the set.
  */
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "static/counts/counts.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
  */
 #include "symbols/symbol_file.h"
 
-#include "base/utf8.h"
+#include "base/plain_text.h"
 
 #include <ctype.h>
 #include <inttypes.h>

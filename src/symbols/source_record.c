@@ -5,13 +5,11 @@
  */
 #include <fathom/attribution.h>
 
-#include "base/base_name.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sha256.h"
+#include "base/plain_text.h"
 #include "base/table.h"
-#include "base/text_file.h"
-#include "base/utf8.h"
 #include "profile/attribution/line_sums.h"
 #include "profile/attribution/sources.h"
 

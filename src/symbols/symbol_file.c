@@ -7,9 +7,9 @@
 #define _GNU_SOURCE
 #include "symbols/symbol_file.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>

@@ -42,7 +42,7 @@ static bool gzip_begins(const uint8_t *bytes, size_t count)
 }
 
 /* Whether the bytes that are there, and all of a skippable frame's successors among them, decode. */
-static bool decodes(fm_compression compression, const uint8_t *bytes, size_t count)
+static bool decompressor_decodes(fm_compression compression, const uint8_t *bytes, size_t count)
 {
     fm_decompressor *decoder = fm_decompressor_create(compression);
     if (!decoder) return true; /* no memory to find out: trust the magic number */
@@ -66,7 +66,7 @@ fm_compression fm_decompressor_detect(const uint8_t *bytes, size_t count, bool t
     fm_compression seems = zstd_begins(bytes, count)   ? FM_COMPRESSION_ZSTD
                            : gzip_begins(bytes, count) ? FM_COMPRESSION_GZIP
                                                        : FM_COMPRESSION_NONE;
-    if (seems != FM_COMPRESSION_NONE && trial && !decodes(seems, bytes, count)) return FM_COMPRESSION_NONE;
+    if (seems != FM_COMPRESSION_NONE && trial && !decompressor_decodes(seems, bytes, count)) return FM_COMPRESSION_NONE;
     return seems;
 }
 
@@ -101,7 +101,7 @@ void fm_decompressor_go_on(fm_decompressor *decoder)
     decoder->started = true;
 }
 
-static void fail(fm_decompressor *decoder, fm_status status, const char *format, const char *detail)
+static void decompressor_fail(fm_decompressor *decoder, fm_status status, const char *format, const char *detail)
 {
     decoder->failed = status;
     snprintf(decoder->reason, sizeof decoder->reason, "%s%s", format, detail);
@@ -111,14 +111,14 @@ static void zstd_fail(fm_decompressor *decoder, size_t result)
 {
     switch (ZSTD_getErrorCode(result)) {
     case ZSTD_error_frameParameter_windowTooLarge:
-        fail(decoder, FM_E_UNSUPPORTED,
+        decompressor_fail(decoder, FM_E_UNSUPPORTED,
              "the zstd stream needs a window of more than 128 MiB, which is not accepted", "");
         break;
     case ZSTD_error_memory_allocation:
-        fail(decoder, FM_E_NOMEM, "out of memory for the zstd window", "");
+        decompressor_fail(decoder, FM_E_NOMEM, "out of memory for the zstd window", "");
         break;
     default:
-        fail(decoder, FM_E_CORRUPT, "the zstd stream is corrupt: ", ZSTD_getErrorName(result));
+        decompressor_fail(decoder, FM_E_CORRUPT, "the zstd stream is corrupt: ", ZSTD_getErrorName(result));
         break;
     }
 }
@@ -170,10 +170,10 @@ static size_t gzip_run(fm_decompressor *decoder, const uint8_t *from, size_t *at
         if (result == Z_STREAM_END) {
             decoder->after = true;
         } else if (result == Z_MEM_ERROR) {
-            fail(decoder, FM_E_NOMEM, "out of memory for the gzip window", "");
+            decompressor_fail(decoder, FM_E_NOMEM, "out of memory for the gzip window", "");
             break;
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
-            fail(decoder, FM_E_CORRUPT, "the gzip stream is corrupt: ", gzip->msg ? gzip->msg : "data error");
+            decompressor_fail(decoder, FM_E_CORRUPT, "the gzip stream is corrupt: ", gzip->msg ? gzip->msg : "data error");
             break;
         } else if (gzip->avail_out == out_before && gzip->avail_in == in_before) {
             break; /* hungry */
@@ -193,7 +193,7 @@ fm_status fm_decompressor_run(fm_decompressor *decoder, const uint8_t *from, siz
                     : gzip_run(decoder, from, from_at, from_end, to, capacity);
     if (*got > 0) return FM_OK;
     if (decoder->failed == FM_OK && ended && *from_at == from_end && (decoder->inside || !decoder->started))
-        fail(decoder, FM_E_TRUNCATED, zstd ? "the zstd stream ends early" : "the gzip stream ends early", "");
+        decompressor_fail(decoder, FM_E_TRUNCATED, zstd ? "the zstd stream ends early" : "the gzip stream ends early", "");
     if (decoder->failed != FM_OK) snprintf(reason, reason_size, "%s", decoder->reason);
     return decoder->failed;
 }

@@ -66,7 +66,7 @@ static frame_slot *slot_of(const fm_frames_ahead *frames, uint64_t number)
 
 /* ---- cutting and decoding, by any thread ---- */
 
-static bool reserve(uint8_t **bytes, size_t *room, size_t wanted)
+static bool frames_reserve(uint8_t **bytes, size_t *room, size_t wanted)
 {
     if (wanted <= *room) return true;
     uint8_t *grown = realloc(*bytes, wanted);
@@ -84,7 +84,7 @@ static bool cut_frame(fm_frames_ahead *frames, frame_slot *slot)
     slot->content_count = 0;
     slot->decoded = slot->sound = false;
     slot->stored_count = 0;
-    if (!reserve(&slot->stored, &slot->stored_room, READ_BYTES)) return false;
+    if (!frames_reserve(&slot->stored, &slot->stored_room, READ_BYTES)) return false;
     memcpy(slot->stored, frames->carried, frames->carried_count);
     slot->stored_count = frames->carried_count;
     frames->carried_count = 0;
@@ -94,7 +94,7 @@ static bool cut_frame(fm_frames_ahead *frames, frame_slot *slot)
         if (slot->stored_count > STORED_MOST || walk.at > STORED_MOST) return false;
         if (wanted < slot->stored_count + READ_BYTES) wanted = slot->stored_count + READ_BYTES;
         if (slot->stored_room < slot->stored_count + READ_BYTES &&
-            !reserve(&slot->stored, &slot->stored_room, wanted))
+            !frames_reserve(&slot->stored, &slot->stored_room, wanted))
             return false;
         frames->status =
             fm_input_read(frames->input, slot->stored + slot->stored_count, READ_BYTES, &got, &frames->error);
@@ -113,7 +113,7 @@ static bool cut_frame(fm_frames_ahead *frames, frame_slot *slot)
 static bool decode_frame(ZSTD_DCtx **decoder, frame_slot *slot)
 {
     if (!*decoder) *decoder = ZSTD_createDCtx();
-    if (!*decoder || !reserve(&slot->content, &slot->content_room, slot->content_most + 1)) return false;
+    if (!*decoder || !frames_reserve(&slot->content, &slot->content_room, slot->content_most + 1)) return false;
     const size_t count =
         ZSTD_decompressDCtx(*decoder, slot->content, slot->content_room, slot->stored, slot->stored_count);
     if (ZSTD_isError(count)) return false;
@@ -123,7 +123,7 @@ static bool decode_frame(ZSTD_DCtx **decoder, frame_slot *slot)
 
 /* ---- the crew ---- */
 
-static bool claim(void *context, fm_crew_job *job)
+static bool frames_claim(void *context, fm_crew_job *job)
 {
     fm_frames_ahead *frames = context;
     if (frames->claimed < frames->cut) {
@@ -136,7 +136,7 @@ static bool claim(void *context, fm_crew_job *job)
     return true;
 }
 
-static void run(void *context, fm_crew_job job, unsigned worker)
+static void frames_run(void *context, fm_crew_job job, unsigned worker)
 {
     fm_frames_ahead *frames = context;
     frame_slot *slot = &frames->slots[job.task];
@@ -146,7 +146,7 @@ static void run(void *context, fm_crew_job job, unsigned worker)
         slot->whole = cut_frame(frames, slot);
 }
 
-static void complete(void *context, fm_crew_job job)
+static void frames_complete(void *context, fm_crew_job job)
 {
     fm_frames_ahead *frames = context;
     frame_slot *slot = &frames->slots[job.task];
@@ -194,7 +194,7 @@ fm_frames_ahead *fm_frames_ahead_create(fm_input *input, const uint8_t *stored, 
 /* Several threads are worth it from the second frame on. Where they cannot be had, one goes on. */
 static void start_crew(fm_frames_ahead *frames)
 {
-    static const fm_crew_work work = {.claim = claim, .run = run, .complete = complete};
+    static const fm_crew_work work = {.claim = frames_claim, .run = frames_run, .complete = frames_complete};
     if (!frames->crew && frames->cut == 2)
         (void)fm_crew_create(&frames->crew, frames->threads, &work, frames, NULL);
 }
@@ -204,9 +204,9 @@ static void wait_for_next(fm_frames_ahead *frames)
 {
     fm_crew_job job;
     if (frames->crew) fm_crew_help(frames->crew, next_is_there);
-    while (!frames->crew && !next_is_there(frames) && claim(frames, &job)) {
-        run(frames, job, 0);
-        complete(frames, job);
+    while (!frames->crew && !next_is_there(frames) && frames_claim(frames, &job)) {
+        frames_run(frames, job, 0);
+        frames_complete(frames, job);
         start_crew(frames);
         if (frames->crew) fm_crew_help(frames->crew, next_is_there);
     }

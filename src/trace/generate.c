@@ -10,7 +10,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
+#include "base/table.h"
 
 #include <fathom/generate.h>
 #include <stdlib.h>
@@ -56,42 +56,34 @@ struct fm_generator {
 
 /* ---- random numbers ---- */
 
-static uint64_t splitmix(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
-static uint64_t rotate(uint64_t value, int by)
+static uint64_t generator_rotate(uint64_t value, int by)
 {
     return value << by | value >> (64 - by);
 }
 
-static uint64_t draw(uint64_t s[4])
+static uint64_t generator_draw(uint64_t s[4])
 {
-    uint64_t result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    uint64_t result = generator_rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= t;
-    s[3] = rotate(s[3], 45);
+    s[3] = generator_rotate(s[3], 45);
     return result;
 }
 
 /* In (0, 1], a multiple of 2^-53. */
 static double draw_unit(uint64_t s[4])
 {
-    return (double)((draw(s) >> 11) + 1) * 0x1p-53;
+    return (double)((generator_draw(s) >> 11) + 1) * 0x1p-53;
 }
 
 /* Below limit, exactly uniform (Lemire's multiplication with rejection). */
 static uint64_t draw_below(uint64_t s[4], uint64_t limit)
 {
     for (;;) {
-        unsigned __int128 product = (unsigned __int128)draw(s) * limit;
+        unsigned __int128 product = (unsigned __int128)generator_draw(s) * limit;
         uint64_t low = (uint64_t)product;
         if (low >= limit || low >= (0 - limit) % limit) return (uint64_t)(product >> 64);
     }
@@ -123,7 +115,7 @@ static inline double natural_log(double x)
 }
 
 /* |x| < 700. */
-static inline double exponential(double x)
+static inline double generator_exponential(double x)
 {
     double shifted = x * 1.4426950408889634 + 0x1.8p52; /* the nearest whole number is in the low bits */
     uint64_t bits;
@@ -149,7 +141,7 @@ static double log_quotient(double t)
 
 static double exp_quotient(double y)
 {
-    if (y > 0.01 || y < -0.01) return (exponential(y) - 1) / y;
+    if (y > 0.01 || y < -0.01) return (generator_exponential(y) - 1) / y;
     return 1 + y * (1.0 / 2) *
                    (1 + y * (1.0 / 3) * (1 + y * (1.0 / 4) * (1 + y * (1.0 / 5) * (1 + y * (1.0 / 6)))));
 }
@@ -158,7 +150,7 @@ static double exp_quotient(double y)
 
 static double zipf_h(const fm_generator *generator, double x)
 {
-    return exponential(-generator->skew * natural_log(x));
+    return generator_exponential(-generator->skew * natural_log(x));
 }
 
 static double zipf_integral(const fm_generator *generator, double x)
@@ -172,8 +164,8 @@ static double zipf_inverse(const fm_generator *generator, double u)
     double t = u * (1 - generator->skew);
     /* Near skew 1, t is near 0 and the quotient 0/0; elsewhere an error of 2^-53 in the logarithm does not
      * matter. Which it is depends on the skew alone, so the branch is predictable. */
-    if (generator->near_one) return exponential(log_quotient(t) * u);
-    return exponential(natural_log(1 + t) * generator->inverse);
+    if (generator->near_one) return generator_exponential(log_quotient(t) * u);
+    return generator_exponential(natural_log(1 + t) * generator->inverse);
 }
 
 /* A run of attempts: u and the x it leads to. Each takes one random number, so that the stream does not
@@ -190,7 +182,7 @@ static void draw_attempts(fm_generator *generator)
         return;
     }
     for (int i = 0; i < ATTEMPTS; i++) { /* zipf_inverse, several at once */
-        x[i] = exponential(natural_log(1 + u[i] * off) * inverse);
+        x[i] = generator_exponential(natural_log(1 + u[i] * off) * inverse);
     }
 }
 
@@ -242,7 +234,7 @@ static void prepare_zipf(fm_generator *generator)
 
 /* (rank-1) * step mod M, by a product with step/M as a fraction of 2^64: the quotient is right or one too
  * small, for ranks and M are below 2^53. */
-static uint64_t scatter(const fm_generator *generator, uint64_t rank)
+static uint64_t generator_scatter(const fm_generator *generator, uint64_t rank)
 {
     uint64_t quotient = (uint64_t)((unsigned __int128)(rank - 1) * generator->turns >> 64);
     uint64_t key = (rank - 1) * generator->step - quotient * generator->keys;
@@ -255,7 +247,7 @@ static uint64_t scatter(const fm_generator *generator, uint64_t rank)
 #define RANKS_MOST (UINT64_C(1) << 52)
 #define USUAL_SKEW 0.99
 
-static fm_status check(int pattern, const fm_generator_options *options, fm_error *error)
+static fm_status generator_check(int pattern, const fm_generator_options *options, fm_error *error)
 {
     if (pattern < DISTINCT && options->keys == 0)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "pattern %s needs a number of keys, 1 or more",
@@ -288,7 +280,7 @@ fm_status fm_generator_create_sized(size_t given_size, fm_generator **generator_
             "there is no pattern '%s'; expected zipf, uniform, loguniform, cyclic, sawtooth, distinct "
             "or same",
             options->pattern ? options->pattern : "");
-    status = check(pattern, options, error);
+    status = generator_check(pattern, options, error);
     if (status != FM_OK) return status;
     fm_generator *generator = fm_calloc(1, sizeof *generator);
     if (!generator) return fm_fail_memory(error, sizeof *generator, "a generator");
@@ -297,7 +289,7 @@ fm_status fm_generator_create_sized(size_t given_size, fm_generator **generator_
     generator->left = options->references;
     generator->skew = options->skew;
     uint64_t seed = options->seed;
-    for (int i = 0; i < 4; i++) generator->random[i] = splitmix(&seed);
+    for (int i = 0; i < 4; i++) generator->random[i] = fm_random_next(&seed);
     if (pattern == ZIPF) prepare_zipf(generator);
     if (pattern == LOGUNIFORM) generator->h_last = natural_log((double)options->keys + 1);
     *generator_out = generator;
@@ -306,7 +298,7 @@ fm_status fm_generator_create_sized(size_t given_size, fm_generator **generator_
 
 static uint64_t draw_loguniform(fm_generator *generator)
 {
-    double x = exponential((1 - draw_unit(generator->random)) * generator->h_last);
+    double x = generator_exponential((1 - draw_unit(generator->random)) * generator->h_last);
     uint64_t rank = x < 1 ? 1 : (uint64_t)x;
     return rank > generator->keys ? generator->keys - 1 : rank - 1;
 }
@@ -317,7 +309,7 @@ size_t fm_generator_next(fm_generator *generator, uint64_t *keys, size_t capacit
     uint64_t position = generator->position, most = generator->keys;
     switch (generator->pattern) {
     case ZIPF:
-        for (size_t i = 0; i < count; i++) keys[i] = scatter(generator, zipf_rank(generator));
+        for (size_t i = 0; i < count; i++) keys[i] = generator_scatter(generator, zipf_rank(generator));
         break;
     case UNIFORM:
         for (size_t i = 0; i < count; i++) keys[i] = draw_below(generator->random, most);

@@ -8,9 +8,9 @@
  */
 #include "trace/read_ahead.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "trace/columns.h"
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ struct fm_read_ahead {
     fm_slot slots[SLOTS];
 };
 
-static void *produce(void *argument)
+static void *read_ahead_produce(void *argument)
 {
     fm_read_ahead *ahead = argument;
     pthread_mutex_lock(&ahead->lock);
@@ -66,7 +66,7 @@ fm_status fm_read_ahead_start(fm_read_ahead **ahead_out, unsigned columns, fm_sl
     for (int i = 0; i < SLOTS && status == FM_OK; i++)
         status = fm_columns_allocate(&ahead->slots[i].columns, columns, error);
     if (status == FM_OK) {
-        int cause = fm_thread_start(&ahead->thread, produce, ahead);
+        int cause = fm_thread_start(&ahead->thread, read_ahead_produce, ahead);
         ahead->running = cause == 0;
         if (cause) status = fm_fail(error, FM_E_NOMEM, NULL, "cannot start a thread: %s", strerror(cause));
     }

@@ -8,7 +8,6 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "trace/columns.h"
 #include "trace/native/native_layout.h"
 #include "trace/part.h"
@@ -157,7 +156,7 @@ static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_
 }
 
 /* What the caller chose, or what is usual. */
-static fm_status choose(fm_reader_options *chosen, const fm_reader_options *options, size_t options_size,
+static fm_status reader_choose(fm_reader_options *chosen, const fm_reader_options *options, size_t options_size,
                         fm_error *error)
 {
     const fm_status status =
@@ -175,7 +174,7 @@ fm_status fm_reader_open_sized(size_t options_size, fm_reader **reader, const ch
 {
     *reader = NULL;
     fm_reader_options chosen;
-    fm_status status = choose(&chosen, options, options_size, error);
+    fm_status status = reader_choose(&chosen, options, options_size, error);
     if (status != FM_OK) return status;
     if (chosen.part > 0 && chosen.part >= chosen.parts)
         return fm_fail(error, FM_E_ARGUMENT, NULL,
@@ -191,7 +190,7 @@ fm_status fm_trace_divisible_sized(size_t options_size, size_t extent_size, cons
     fm_trace_extent found = {0};
     fm_reader_options all;
     fm_sized_copy(extent, extent_size, &found, sizeof found);
-    fm_status status = choose(&all, options, options_size, error);
+    fm_status status = reader_choose(&all, options, options_size, error);
     if (status != FM_OK) return status;
     all.part = 0;
     all.parts = 1;
@@ -244,7 +243,7 @@ static fm_status read_wanted(fm_reader *reader, fm_slot *slot)
     return status;
 }
 
-static void fill(void *context, fm_slot *slot)
+static void reader_fill(void *context, fm_slot *slot)
 {
     fm_reader *reader = context;
     fm_import *import = &reader->import;
@@ -263,14 +262,14 @@ static fm_status next_slot(fm_reader *reader, fm_error *error)
 {
     if (reader->shared) count_shared(reader);
     if (!reader->read_ahead) {
-        fill(reader, &reader->own);
+        reader_fill(reader, &reader->own);
         reader->slot = &reader->own;
     } else {
         if (!reader->ahead) {
             fm_status status = fm_input_allow_interrupt(&reader->import.stream->input, error);
             if (status == FM_OK)
                 status =
-                    fm_read_ahead_start(&reader->ahead, reader->import.info.columns, fill, reader, error);
+                    fm_read_ahead_start(&reader->ahead, reader->import.info.columns, reader_fill, reader, error);
             if (status != FM_OK) return status;
         }
         reader->slot = fm_read_ahead_next(reader->ahead);
@@ -326,7 +325,7 @@ void fm_reader_modules(const fm_reader *reader, const fm_trace_module **modules,
 }
 
 /* All that it holds. */
-static void release(fm_reader *reader)
+static void reader_release(fm_reader *reader)
 {
     if (reader->ahead) fm_input_interrupt(&reader->import.stream->input);
     fm_read_ahead_stop(reader->ahead);
@@ -340,7 +339,7 @@ static void release(fm_reader *reader)
 void fm_reader_close(fm_reader *reader)
 {
     if (!reader) return;
-    release(reader);
+    reader_release(reader);
     free(reader);
 }
 
@@ -363,7 +362,7 @@ fm_status fm_reader_restart(fm_reader *reader, fm_error *error)
     options.format = reader->format->info.name;
     fm_reader *anew = NULL;
     const fm_status status = open_reader(&anew, path, &options, error);
-    release(reader);
+    reader_release(reader);
     *reader = anew ? *anew : (fm_reader){.final = status};
     if (!anew && error) reader->final_error = *error;
     free(anew);

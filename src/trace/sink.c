@@ -24,7 +24,7 @@ struct fm_sink {
     bool gzip_ready;
 };
 
-static fm_status prepare(fm_sink *sink, int level, fm_error *error)
+static fm_status sink_prepare(fm_sink *sink, int level, fm_error *error)
 {
     sink->plain = malloc(PLAIN_CAPACITY);
     if (!sink->plain) return fm_fail_memory(error, PLAIN_CAPACITY, "a trace writer");
@@ -55,7 +55,7 @@ fm_status fm_sink_open(fm_sink **sink_out, const char *path, fm_compression comp
     fm_sink *sink = fm_calloc(1, sizeof *sink);
     if (!sink) return fm_fail_memory(error, sizeof *sink, "a trace writer");
     sink->compression = compression;
-    fm_status status = prepare(sink, level, error);
+    fm_status status = sink_prepare(sink, level, error);
     if (status == FM_OK) status = fm_output_open(&sink->output, path, error);
     if (status != FM_OK) {
         fm_sink_close(sink);
@@ -117,7 +117,7 @@ static fm_status hand_on(fm_sink *sink, const void *from, size_t bytes, bool las
     return fm_output_write(sink->output, from, bytes, error);
 }
 
-static fm_status flush(fm_sink *sink, bool last, fm_error *error)
+static fm_status sink_flush(fm_sink *sink, bool last, fm_error *error)
 {
     size_t bytes = sink->filled;
     sink->filled = 0;
@@ -127,7 +127,7 @@ static fm_status flush(fm_sink *sink, bool last, fm_error *error)
 fm_status fm_sink_write(fm_sink *sink, const void *from, size_t bytes, fm_error *error)
 {
     if (bytes > PLAIN_CAPACITY - sink->filled) {
-        fm_status status = flush(sink, false, error);
+        fm_status status = sink_flush(sink, false, error);
         if (status != FM_OK) return status;
         if (bytes >= PLAIN_CAPACITY) return hand_on(sink, from, bytes, false, error);
     }
@@ -138,7 +138,7 @@ fm_status fm_sink_write(fm_sink *sink, const void *from, size_t bytes, fm_error 
 
 char *fm_sink_room(fm_sink *sink, size_t bytes, fm_error *error)
 {
-    if (bytes > PLAIN_CAPACITY - sink->filled && flush(sink, false, error) != FM_OK) return NULL;
+    if (bytes > PLAIN_CAPACITY - sink->filled && sink_flush(sink, false, error) != FM_OK) return NULL;
     return sink->plain + sink->filled;
 }
 
@@ -154,7 +154,7 @@ uint64_t fm_sink_offset(const fm_sink *sink)
 
 fm_status fm_sink_commit(fm_sink *sink, fm_error *error)
 {
-    fm_status status = flush(sink, true, error);
+    fm_status status = sink_flush(sink, true, error);
     if (status != FM_OK) return status;
     fm_output *output = sink->output;
     sink->output = NULL;

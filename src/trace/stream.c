@@ -57,7 +57,7 @@ static fm_status take_stored(fm_stream *stream, void *to, size_t capacity, size_
 }
 
 /* More stored bytes behind those that are left. At the end of the input, input_ended is set. */
-static fm_status refill(fm_stream *stream)
+static fm_status stream_refill(fm_stream *stream)
 {
     size_t left = stream->stored_end - stream->stored_at;
     if (left > 0 && stream->stored_at > 0) memmove(stream->stored, stream->stored + stream->stored_at, left);
@@ -76,7 +76,7 @@ static fm_status refill(fm_stream *stream)
 static fm_status look_at_beginning(fm_stream *stream)
 {
     while (stream->stored_end < FM_STREAM_PEEK && !stream->input_ended) {
-        fm_status status = refill(stream);
+        fm_status status = stream_refill(stream);
         if (status != FM_OK) return status;
     }
     return FM_OK;
@@ -149,7 +149,7 @@ static void produce_frames(fm_stream *stream, void *to, size_t capacity, size_t 
 }
 
 /* The next bytes of the content, past what peek holds. */
-static fm_status produce(fm_stream *stream, void *to, size_t capacity, size_t *got)
+static fm_status stream_produce(fm_stream *stream, void *to, size_t capacity, size_t *got)
 {
     *got = 0;
     if (stream->status != FM_OK) return stream->status;
@@ -181,7 +181,7 @@ static fm_status produce(fm_stream *stream, void *to, size_t capacity, size_t *g
             return fail_stays(stream, status);
         }
         if (*got > 0 || stream->input_ended) return FM_OK;
-        status = refill(stream);
+        status = stream_refill(stream);
         if (status != FM_OK) return status;
     }
 }
@@ -191,7 +191,7 @@ void fm_stream_peek(fm_stream *stream, const uint8_t **bytes, size_t *count)
     while (stream->peeked_end < FM_STREAM_PEEK) {
         size_t got;
         fm_status status =
-            produce(stream, stream->peeked + stream->peeked_end, FM_STREAM_PEEK - stream->peeked_end, &got);
+            stream_produce(stream, stream->peeked + stream->peeked_end, FM_STREAM_PEEK - stream->peeked_end, &got);
         if (status != FM_OK || got == 0) break;
         stream->peeked_end += got;
     }
@@ -234,7 +234,7 @@ fm_status fm_stream_read(fm_stream *stream, void *to, size_t capacity, size_t *g
         stream->offset += *got;
         return FM_OK;
     }
-    fm_status status = produce(stream, to, capacity, got);
+    fm_status status = stream_produce(stream, to, capacity, got);
     if (status != FM_OK) {
         if (error) *error = stream->error;
         return status;

@@ -33,7 +33,7 @@ enum {
 };
 
 /* A bijection of 64-bit numbers and its inverse: xor, multiply by an odd number, xor-shift. */
-static uint64_t mix(uint64_t key, uint64_t seed)
+static uint64_t string_keys_mix(uint64_t key, uint64_t seed)
 {
     key = (key ^ seed) * UINT64_C(0x9E3779B97F4A7C15);
     key ^= key >> 32;
@@ -51,7 +51,7 @@ static fm_status out_of_room(fm_error *error, unsigned bits)
 }
 
 /* Puts a mixed key that is not in the table; false when it would be too far from home. */
-static bool put(uint64_t *slots, unsigned bits, uint64_t mixed, uint64_t check)
+static bool string_keys_put(uint64_t *slots, unsigned bits, uint64_t mixed, uint64_t check)
 {
     uint64_t mask = (UINT64_C(1) << bits) - 1, home = mixed >> (64 - bits),
              rest = mixed & (UINT64_MAX >> bits);
@@ -64,24 +64,24 @@ static bool put(uint64_t *slots, unsigned bits, uint64_t mixed, uint64_t check)
     return false;
 }
 
-static bool refill(uint64_t *into, unsigned into_bits, const uint64_t *from, unsigned from_bits)
+static bool string_keys_refill(uint64_t *into, unsigned into_bits, const uint64_t *from, unsigned from_bits)
 {
     uint64_t mask = (UINT64_C(1) << from_bits) - 1;
     for (uint64_t i = 0; i <= mask; i++) {
         if (!from[i]) continue;
         uint64_t far = from[i] >> (CHECK_BITS + 1) & FAR_MOST;
         uint64_t mixed = ((i - far) & mask) << (64 - from_bits) | from[i] >> TAG_BITS;
-        if (!put(into, into_bits, mixed, from[i] >> 1 & ((1U << CHECK_BITS) - 1))) return false;
+        if (!string_keys_put(into, into_bits, mixed, from[i] >> 1 & ((1U << CHECK_BITS) - 1))) return false;
     }
     return true;
 }
 
-static fm_status grow(fm_string_keys *keys, fm_error *error)
+static fm_status string_keys_grow(fm_string_keys *keys, fm_error *error)
 {
     for (unsigned bits = keys->bits + 1; bits <= MOST_BITS; bits++) {
         uint64_t *slots = fm_pages_allocate(sizeof(uint64_t) << bits);
         if (!slots) return out_of_room(error, bits);
-        if (refill(slots, bits, keys->slots, keys->bits)) {
+        if (string_keys_refill(slots, bits, keys->slots, keys->bits)) {
             fm_pages_free(keys->slots, sizeof(uint64_t) << keys->bits);
             keys->slots = slots;
             keys->bits = bits;
@@ -105,7 +105,7 @@ fm_status fm_string_keys_note(fm_string_keys *keys, uint64_t key, uint64_t check
         if (!keys->seed) keys->seed = XXH3_64bits(sources, sizeof sources);
     }
     check &= (1U << CHECK_BITS) - 1;
-    uint64_t mixed = mix(key, keys->seed);
+    uint64_t mixed = string_keys_mix(key, keys->seed);
     uint64_t mask = (UINT64_C(1) << keys->bits) - 1;
     uint64_t home = mixed >> (64 - keys->bits), rest = mixed & (UINT64_MAX >> keys->bits);
     bool shared = false, crowded = true;
@@ -125,12 +125,12 @@ fm_status fm_string_keys_note(fm_string_keys *keys, uint64_t key, uint64_t check
      * the table is far from full anyway, they are counted at every sight and not kept. */
     if (crowded && (shared || keys->used < mask / 16)) return FM_OK;
     if (keys->used > mask / 8 * 5 || crowded) {
-        fm_status status = grow(keys, error);
+        fm_status status = string_keys_grow(keys, error);
         if (status != FM_OK) return status;
     }
-    while (!put(keys->slots, keys->bits, mixed, check)) {
+    while (!string_keys_put(keys->slots, keys->bits, mixed, check)) {
         if (shared) return FM_OK;
-        fm_status status = grow(keys, error);
+        fm_status status = string_keys_grow(keys, error);
         if (status != FM_OK) return status;
     }
     return FM_OK;

@@ -4,7 +4,6 @@
  * the index compared with what is there.
  */
 #include "base/error.h"
-#include "base/sized.h"
 #include "trace/columns.h"
 #include "trace/native/native_blocks.h"
 

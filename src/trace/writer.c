@@ -5,7 +5,6 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "trace/format.h"
 
 #include <stdlib.h>
@@ -102,7 +101,7 @@ fm_status fm_writer_open_sized(size_t given_size, fm_writer **writer_out, const 
     return FM_OK;
 }
 
-static fm_status keep(fm_writer *writer, fm_status status, fm_error *error)
+static fm_status writer_keep(fm_writer *writer, fm_status status, fm_error *error)
 {
     writer->failed = status;
     if (status != FM_OK && error) *error = writer->error;
@@ -112,7 +111,7 @@ static fm_status keep(fm_writer *writer, fm_status status, fm_error *error)
 fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *error)
 {
     FM_REQUIRE(writer, error);
-    if (writer->failed != FM_OK) return keep(writer, writer->failed, error);
+    if (writer->failed != FM_OK) return writer_keep(writer, writer->failed, error);
     if (writer->finished)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "references were appended to a trace that is finished");
     unsigned columns = writer->export.columns;
@@ -122,14 +121,14 @@ fm_status fm_writer_append(fm_writer *writer, const fm_batch *batch, fm_error *e
          (columns & FM_COLUMN_SITE && !batch->site)))
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a batch lacks a column that was promised to the writer");
     if (batch->count == 0) return FM_OK;
-    return keep(writer, writer->format->write(&writer->export, batch, &writer->error), error);
+    return writer_keep(writer, writer->format->write(&writer->export, batch, &writer->error), error);
 }
 
 fm_status fm_writer_set_modules(fm_writer *writer, const fm_trace_module *modules, size_t count,
                                 fm_error *error)
 {
     FM_REQUIRE(writer, error);
-    if (writer->failed != FM_OK) return keep(writer, writer->failed, error);
+    if (writer->failed != FM_OK) return writer_keep(writer, writer->failed, error);
     if (writer->finished)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "modules were told of a trace that is finished");
     if (!writer->format->set_modules)
@@ -142,13 +141,13 @@ fm_status fm_writer_set_modules(fm_writer *writer, const fm_trace_module *module
 fm_status fm_writer_finish(fm_writer *writer, fm_error *error)
 {
     FM_REQUIRE(writer, error);
-    if (writer->failed != FM_OK) return keep(writer, writer->failed, error);
+    if (writer->failed != FM_OK) return writer_keep(writer, writer->failed, error);
     if (writer->finished) return FM_OK;
     fm_status status =
         writer->format->finish ? writer->format->finish(&writer->export, &writer->error) : FM_OK;
     if (status == FM_OK) status = fm_sink_commit(writer->sink, &writer->error);
     writer->finished = status == FM_OK;
-    return keep(writer, status, error);
+    return writer_keep(writer, status, error);
 }
 
 void fm_writer_close(fm_writer *writer)

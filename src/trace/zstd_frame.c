@@ -9,7 +9,7 @@
 enum { BLOCK_MOST = 128 << 10, BLOCK_HEADER = 3, CHECKSUM = 4, SKIPPABLE_HEADER = 8 };
 enum { BLOCK_REPEATED = 1, BLOCK_RESERVED = 3 }; /* types of blocks */
 
-static uint64_t load(const uint8_t *bytes, unsigned count)
+static uint64_t zstd_load(const uint8_t *bytes, unsigned count)
 {
     uint64_t value = 0;
     for (unsigned i = 0; i < count; i++) value |= (uint64_t)bytes[i] << (8 * i);
@@ -34,7 +34,7 @@ static fm_frame_found pass_header(fm_frame_walk *walk, const uint8_t *bytes, siz
     }
     walk->checked = descriptor & 0x04;
     walk->sized = size_bytes > 0;
-    walk->content_most = load(bytes + whole - size_bytes, size_bytes) + (size_bytes == 2 ? 256 : 0);
+    walk->content_most = zstd_load(bytes + whole - size_bytes, size_bytes) + (size_bytes == 2 ? 256 : 0);
     walk->begun = true;
     walk->at += whole;
     return FM_FRAME_WHOLE;
@@ -67,7 +67,7 @@ fm_frame_found fm_frame_walk_on(fm_frame_walk *walk, const uint8_t *bytes, size_
     if (begun != FM_FRAME_WHOLE) return begun;
     for (bool last = false; !last;) {
         if (walk->at > count || count - walk->at < BLOCK_HEADER) return FM_FRAME_MORE;
-        const uint64_t header = load(bytes + walk->at, BLOCK_HEADER);
+        const uint64_t header = zstd_load(bytes + walk->at, BLOCK_HEADER);
         const uint64_t size = header >> 3;
         const unsigned type = header >> 1 & 3;
         last = header & 1;

@@ -8,7 +8,6 @@
  */
 #include <fathom/view.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/table.h"

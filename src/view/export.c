@@ -5,10 +5,9 @@
  */
 #include <fathom/view.h>
 
-#include "base/base_name.h"
 #include "base/error.h"
-#include "base/json_text.h"
-#include "base/sized.h"
+#include "base/json.h"
+#include "base/plain_text.h"
 #include "profile/accuracy.h"
 #include "profile/attribution/places.h"
 #include "view/miss_table.h"

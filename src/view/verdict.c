@@ -7,9 +7,9 @@
 #define _GNU_SOURCE
 #include "view/miss_table.h"
 
-#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 
 #include <errno.h>
 #include <fathom/experimental/verdicts.h>

@@ -15,7 +15,7 @@
 #include "case.h"
 
 #include "analyzer/analyzer_state.h"
-#include "base/sha256.h"
+#include "base/bytes.h"
 
 #include <inttypes.h>
 #include <stdint.h>

@@ -7,8 +7,6 @@
 
 #include <stdint.h>
 
-#include "base/control_group.h"
-#include "base/free_memory.h"
 #include "base/memory.h"
 #include "unit/pmu_tree.h"
 

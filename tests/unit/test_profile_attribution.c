@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "attribution_samples.h"
-#include "base/arena.h"
+#include "base/table.h"
 
 enum { TAGS = 12, SITES = 7, RANGES = SAMPLE_EDGES };
 

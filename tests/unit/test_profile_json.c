@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json_scan.h"
+#include "base/json.h"
 
 static char folder[] = "/tmp/fathom-profile-XXXXXX";
 static char path[128];

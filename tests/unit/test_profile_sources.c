@@ -15,7 +15,7 @@
 
 #include "attribution_samples.h"
 
-#include "base/sha256.h"
+#include "base/bytes.h"
 
 static void sum_of_sha256sum(const char *path, char sum[FM_SHA256_TEXT])
 {

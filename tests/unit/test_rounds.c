@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rounds.c - threads that work together (base/rounds.h, by pthread_create): every task is done once,
+/* test_rounds.c - threads that work together (base/crew.h, by pthread_create): every task is done once,
  * round after round. */
 #include "case.h"
 
-#include "base/rounds.h"
+#include "base/crew.h"
 
 #include <stdatomic.h>
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/sha256.h"
+#include "base/bytes.h"
 
 CASE(vectors_of_nist)
 {

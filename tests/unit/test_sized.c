@@ -8,7 +8,7 @@
 
 #include "unit/trace_helpers.h"
 
-#include "base/sized.h"
+#include "base/error.h"
 #include "cluster/team.h"
 #include "cluster/transport.h"
 #include "collect/collection.h"

@@ -3,7 +3,7 @@
  * and a region that comes from it (tests/static has the sources that it must understand). */
 #include "case.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "static/front/front.h"
 #include "static/region/region.h"
 #include "unit/build_parts.h"

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/thread.h"
+#include "base/crew.h"
 
 #include <stdbool.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 
 static fm_bin bins[] = {{0, 0, 500}, {3, 3, 250}, {700, 700, 150}};
 

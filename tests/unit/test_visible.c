@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_text.h"
-#include "base/utf8.h"
-#include "base/visible.h"
+#include "base/json.h"
+#include "base/plain_text.h"
 
 static size_t encode(uint32_t character, char *text)
 {

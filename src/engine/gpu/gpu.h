@@ -7,8 +7,8 @@
 #ifndef FATHOM_ENGINE_GPU_GPU_H
 #define FATHOM_ENGINE_GPU_GPU_H
 
-#include "base/rounds.h"
-#include "base/tunable.h"
+#include "base/crew.h"
+#include "base/error.h"
 #include "engine/engine.h"
 #include "engine/gpu/gpu_module.h"
 

@@ -4,10 +4,10 @@
  * while the batch before is counted there, and a thread waits for the card. See gpu_module.h for the other
  * side.
  */
+#include "base/crew.h"
 #include "base/error.h"
+#include "base/input.h"
 #include "base/memory.h"
-#include "base/parts.h"
-#include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/gpu/gpu.h"
 

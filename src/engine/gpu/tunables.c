@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tunables.c - what tests change of the engine `gpu` (base/tunable.h); what each is stands in gpu.h. */
+/* tunables.c - what tests change of the engine `gpu` (base/error.h); what each is stands in gpu.h. */
 #include "engine/gpu/gpu.h"
 
 /* Room for four batches of new blocks: what is under way and what is being filled might be nothing else, and

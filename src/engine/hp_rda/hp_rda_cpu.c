@@ -6,9 +6,9 @@
  */
 #include "engine/hp_rda/hp_rda.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/rounds.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -22,7 +22,6 @@
 #include "engine/parallel/parallel.h"
 
 #include "base/error.h"
-#include "base/free_memory.h"
 #include "base/memory.h"
 
 #include <stdlib.h>

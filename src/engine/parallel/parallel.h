@@ -43,7 +43,7 @@
 #define FATHOM_ENGINE_PARALLEL_PARALLEL_H
 
 #include "base/crew.h"
-#include "base/tunable.h"
+#include "base/error.h"
 #include "engine/exact/exact_kernels.h"
 #include "engine/exact/exact_state.h"
 

@@ -14,7 +14,6 @@
  * and which way it goes: parallel_judge.c.
  */
 #include "base/error.h"
-#include "base/free_memory.h"
 #include "base/memory.h"
 #include "engine/parallel/parallel.h"
 

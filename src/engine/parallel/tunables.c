@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tunables.c - the sizes of `parallel` that tests change (base/tunable.h); what each is stands in parallel.h.
+/* tunables.c - the sizes of `parallel` that tests change (base/error.h); what each is stands in parallel.h.
  */
 #include "engine/parallel/parallel.h"
 

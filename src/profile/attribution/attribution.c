@@ -8,9 +8,9 @@
 #include <fathom/attribution.h>
 #include <fathom/profile.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 #include "profile/attribution/attribution_grow.h"
 #include "profile/range_counts.h"
 
@@ -160,7 +160,7 @@ fm_status fm_attribution_add_pairs(fm_attribution *attribution, const fm_raw_pai
 
 /* ---- misses ---- */
 
-static double misses(uint64_t always, const fm_bin *bins, size_t count, uint64_t blocks)
+static double interpolated_misses(uint64_t always, const fm_bin *bins, size_t count, uint64_t blocks)
 {
     uint64_t whole = always;
     double part = 0;
@@ -178,10 +178,10 @@ static double misses(uint64_t always, const fm_bin *bins, size_t count, uint64_t
 
 double fm_pair_misses(const fm_pair *pair, uint64_t blocks)
 {
-    return misses(pair->cold + pair->beyond, pair->bins, pair->bin_count, blocks);
+    return interpolated_misses(pair->cold + pair->beyond, pair->bins, pair->bin_count, blocks);
 }
 
 double fm_object_use_misses(const fm_object_use *use, uint64_t blocks)
 {
-    return misses(use->cold + use->beyond, use->bins, use->bin_count, blocks);
+    return interpolated_misses(use->cold + use->beyond, use->bins, use->bin_count, blocks);
 }

@@ -17,7 +17,7 @@ typedef struct judge {
     size_t size;
 } judge;
 
-__attribute__((format(printf, 4, 5))) static bool wrong(const judge *by, const char *table, size_t row,
+__attribute__((format(printf, 4, 5))) static bool attribution_wrong(const judge *by, const char *table, size_t row,
                                                         const char *format, ...)
 {
     int used = snprintf(by->why, by->size, "\"%s\"[%zu]: ", table, row);
@@ -34,8 +34,8 @@ static bool index_sound(const judge *by, const char *table, size_t row, const ch
                         size_t count, bool optional)
 {
     if (index < count || (index == FM_NONE && optional)) return true;
-    if (index == FM_NONE) return wrong(by, table, row, "expected %s, found none", what);
-    return wrong(by, table, row, "expected %s below %zu, found %" PRIu32, what, count, index);
+    if (index == FM_NONE) return attribution_wrong(by, table, row, "expected %s, found none", what);
+    return attribution_wrong(by, table, row, "expected %s below %zu, found %" PRIu32, what, count, index);
 }
 
 /* The ranges and the sum of a pair or an object use. */
@@ -49,17 +49,17 @@ static bool counts_sound(const judge *by, const char *table, size_t row, uint64_
         while (edge < edges && by->of->edges[edge] < bins[i].lo) edge++;
         uint64_t last = edge + 1 < edges ? by->of->edges[edge + 1] - 1 : UINT64_MAX;
         if (edge == edges || by->of->edges[edge] != bins[i].lo || bins[i].hi != last)
-            return wrong(by, table, row, "%" PRIu64 " to %" PRIu64 " is no range between two edges",
+            return attribution_wrong(by, table, row, "%" PRIu64 " to %" PRIu64 " is no range between two edges",
                          bins[i].lo, bins[i].hi);
         if (i && bins[i].lo <= bins[i - 1].lo)
-            return wrong(by, table, row, "expected ascending ranges, found %" PRIu64 " after %" PRIu64,
+            return attribution_wrong(by, table, row, "expected ascending ranges, found %" PRIu64 " after %" PRIu64,
                          bins[i].lo, bins[i - 1].lo);
-        if (bins[i].count == 0) return wrong(by, table, row, "expected counts from 1 on, found 0");
+        if (bins[i].count == 0) return attribution_wrong(by, table, row, "expected counts from 1 on, found 0");
         fits &= !__builtin_add_overflow(sum, bins[i].count, &sum);
     }
-    if (!fits) return wrong(by, table, row, "the counts exceed 64 bits together");
+    if (!fits) return attribution_wrong(by, table, row, "the counts exceed 64 bits together");
     if (sum != count)
-        return wrong(by, table, row,
+        return attribution_wrong(by, table, row,
                      "the numbers do not add up: count is %" PRIu64 ", but its parts are %" PRIu64, count,
                      sum);
     return true;
@@ -69,9 +69,9 @@ static bool edges_sound(const judge *by)
 {
     for (size_t i = 0; i < by->of->edge_count; i++) {
         if (i == 0 && by->of->edges[0] != 0)
-            return wrong(by, "edges", 0, "expected 0, found %" PRIu64, by->of->edges[0]);
+            return attribution_wrong(by, "edges", 0, "expected 0, found %" PRIu64, by->of->edges[0]);
         if (i && by->of->edges[i] <= by->of->edges[i - 1])
-            return wrong(by, "edges", i, "expected ascending edges, found %" PRIu64 " after %" PRIu64,
+            return attribution_wrong(by, "edges", i, "expected ascending edges, found %" PRIu64 " after %" PRIu64,
                          by->of->edges[i], by->of->edges[i - 1]);
     }
     return true;
@@ -98,7 +98,7 @@ static bool objects_sound(const judge *by)
     for (size_t i = 0; i < of->object_count; i++) {
         const fm_object *object = &of->objects[i];
         if ((unsigned)object->kind > FM_OBJECT_ARRAY)
-            return wrong(by, "objects", i, "expected a kind up to %d, found %u", FM_OBJECT_ARRAY,
+            return attribution_wrong(by, "objects", i, "expected a kind up to %d, found %u", FM_OBJECT_ARRAY,
                          (unsigned)object->kind);
         if (!index_sound(by, "objects", i, "a module", object->module, of->module_count, true) ||
             !index_sound(by, "objects", i, "a path", object->allocation, of->path_count, true))
@@ -112,7 +112,7 @@ static bool objects_sound(const judge *by)
                           use->bin_count))
             return false;
         if (__builtin_add_overflow(all, use->count, &all))
-            return wrong(by, "object_uses", i, "the counts up to here exceed 64 bits together");
+            return attribution_wrong(by, "object_uses", i, "the counts up to here exceed 64 bits together");
     }
     return true;
 }
@@ -137,7 +137,7 @@ static bool pairs_sound(const judge *by, const fm_profile *profile)
             !counts_sound(by, "pairs", i, pair->count, pair->cold, pair->beyond, pair->bins, pair->bin_count))
             return false;
         if (__builtin_add_overflow(references, pair->count, &references))
-            return wrong(by, "pairs", i, "the counts up to here exceed 64 bits together");
+            return attribution_wrong(by, "pairs", i, "the counts up to here exceed 64 bits together");
         cold += pair->cold; /* not more than references */
         beyond += pair->beyond;
     }
@@ -149,14 +149,14 @@ static bool latencies_sound(const judge *by)
 {
     size_t row = 0;
     const char *fault = fm_site_latencies_wrong(by->of, &row);
-    return !fault || wrong(by, "latencies", row, "%s", fault);
+    return !fault || attribution_wrong(by, "latencies", row, "%s", fault);
 }
 
 static bool pair_errors_sound(const judge *by)
 {
     size_t row = 0;
     const char *fault = fm_pair_errors_wrong(by->of, &row);
-    return !fault || wrong(by, "pair_errors", row, "%s", fault);
+    return !fault || attribution_wrong(by, "pair_errors", row, "%s", fault);
 }
 
 bool fm_attribution_sound(const fm_profile *profile, char *why, size_t size)

@@ -43,7 +43,7 @@ bool fm_attribution_alike(const fm_attribution *a, const fm_attribution *b)
 }
 
 /* A text of the sum's own; NULL stays NULL. */
-static bool own(const sum_builder *into, const char **text)
+static bool sum_own(const sum_builder *into, const char **text)
 {
     if (!*text) return true;
     *text = fm_attribution_intern(into->sum, *text);
@@ -55,13 +55,13 @@ static uint64_t word_of(const char *text)
     return (uint64_t)(uintptr_t)text; /* interned: equal texts, equal words */
 }
 
-static uint32_t renumbered(const uint32_t *by, uint32_t number)
+static uint32_t sum_renumbered(const uint32_t *by, uint32_t number)
 {
     return number == FM_NONE ? FM_NONE : by[number];
 }
 
 /* Room for one more in an array from malloc. */
-static bool reserve(void *array_pointer, size_t *room, size_t count, size_t size)
+static bool sum_reserve(void *array_pointer, size_t *room, size_t count, size_t size)
 {
     void *array;
     memcpy(&array, array_pointer, sizeof array);
@@ -83,8 +83,8 @@ static fm_status add_modules(sum_builder *into, const fm_attribution *from, cons
         fm_attribution *sum = into->sum;
         fm_module module = from->modules[i];
         bool is_new;
-        if (!own(into, &module.path) || !own(into, &module.build_id) ||
-            !reserve(&sum->modules, &into->module_room, sum->module_count, sizeof module) ||
+        if (!sum_own(into, &module.path) || !sum_own(into, &module.build_id) ||
+            !sum_reserve(&sum->modules, &into->module_room, sum->module_count, sizeof module) ||
             !number_of(&into->modules, (fm_key){word_of(module.path), word_of(module.build_id), 0},
                        &as->modules[i], &is_new))
             return no_memory(into);
@@ -98,14 +98,14 @@ static fm_status add_modules(sum_builder *into, const fm_attribution *from, cons
 
 static bool own_names(sum_builder *into, fm_site *site)
 {
-    if (!own(into, &site->symbol)) return false;
+    if (!sum_own(into, &site->symbol)) return false;
     if (site->frame_count == 0) return true;
     fm_frame *frames = fm_attribution_allocate(into->sum, site->frame_count, sizeof *frames);
     if (!frames) return false;
     memcpy(frames, site->frames, site->frame_count * sizeof *frames);
     site->frames = frames;
     for (size_t i = 0; i < site->frame_count; i++)
-        if (!own(into, &frames[i].function) || !own(into, &frames[i].file)) return false;
+        if (!sum_own(into, &frames[i].function) || !sum_own(into, &frames[i].file)) return false;
     return true;
 }
 
@@ -117,7 +117,7 @@ static bool key_of_place(sum_builder *into, const fm_site *site, fm_key *key)
     for (size_t i = site->frame_count; i-- > 0;) {
         fm_frame frame = site->frames[i];
         bool is_new;
-        if (!own(into, &frame.function) || !own(into, &frame.file)) return false;
+        if (!sum_own(into, &frame.function) || !sum_own(into, &frame.file)) return false;
         fm_key step = {word_of(frame.function), word_of(frame.file), (uint64_t)frame.line << 32 | node};
         if (!number_of(&into->frames, step, &node, &is_new)) return false;
     }
@@ -132,16 +132,16 @@ static fm_status add_site(sum_builder *into, const fm_site *from, uint32_t path,
 {
     fm_attribution *sum = into->sum;
     fm_site site = *from;
-    site.module = renumbered(as->modules, from->module);
+    site.module = sum_renumbered(as->modules, from->module);
     site.path = path;
     fm_key key = {(uint64_t)site.module << 32 | site.path, site.address, 0};
     /* Code without a module and without an address is known by its name alone: the site "unknown". */
     const char *name = site.module == FM_NONE ? site.symbol : NULL;
     bool is_new;
-    if (!own(into, &name)) return no_memory(into);
+    if (!sum_own(into, &name)) return no_memory(into);
     key.c = word_of(name);
     if (fm_site_is_place(&site) && !key_of_place(into, &site, &key)) return no_memory(into);
-    if (!reserve(&sum->sites, &into->site_room, sum->site_count, sizeof site) ||
+    if (!sum_reserve(&sum->sites, &into->site_room, sum->site_count, sizeof site) ||
         !number_of(&into->sites, key, number, &is_new))
         return no_memory(into);
     if (!is_new) {
@@ -174,9 +174,9 @@ static fm_status add_sites(sum_builder *into, const fm_attribution *from, const 
         if (call->path != FM_NONE)
             status = add_site(into, call, call->path < i ? as->paths[call->path] : FM_NONE, as, &call_number);
         if (status) return status;
-        path = (fm_call_path){renumbered(as->paths, path.parent), call_number};
+        path = (fm_call_path){sum_renumbered(as->paths, path.parent), call_number};
         bool is_new;
-        if (!reserve(&sum->paths, &into->path_room, sum->path_count, sizeof path) ||
+        if (!sum_reserve(&sum->paths, &into->path_room, sum->path_count, sizeof path) ||
             !number_of(&into->paths, (fm_key){path.parent, path.call, 0}, &as->paths[i], &is_new))
             return no_memory(into);
         if (is_new) sum->paths[sum->path_count++] = path;
@@ -192,14 +192,14 @@ static fm_status add_objects(sum_builder *into, const fm_attribution *from, cons
     for (size_t i = 0; i < from->object_count; i++) {
         fm_attribution *sum = into->sum;
         fm_object object = from->objects[i];
-        object.module = renumbered(as->modules, object.module);
-        object.allocation = renumbered(as->paths, object.allocation);
+        object.module = sum_renumbered(as->modules, object.module);
+        object.allocation = sum_renumbered(as->paths, object.allocation);
         bool is_new;
-        if (!own(into, &object.name)) return no_memory(into);
+        if (!sum_own(into, &object.name)) return no_memory(into);
         fm_key key = {(uint64_t)object.kind << 32 | object.module,
                       object.kind == FM_OBJECT_HEAP ? object.allocation : object.address,
                       object.kind == FM_OBJECT_STACK ? object.thread : word_of(object.name)};
-        if (!reserve(&sum->objects, &into->object_room, sum->object_count, sizeof object) ||
+        if (!sum_reserve(&sum->objects, &into->object_room, sum->object_count, sizeof object) ||
             !number_of(&into->objects, key, &as->objects[i], &is_new))
             return no_memory(into);
         if (is_new) {
@@ -225,7 +225,7 @@ static fm_status add_counts(sum_builder *into, const fm_attribution *from, const
     for (size_t i = 0; i < from->pair_count && !status; i++) {
         const fm_pair *pair = &from->pairs[i];
         status = fm_range_counts_add_bins(&into->pairs, from, as->sites[pair->reuse],
-                                          renumbered(as->sites, pair->use), pair->cold, pair->beyond,
+                                          sum_renumbered(as->sites, pair->use), pair->cold, pair->beyond,
                                           pair->bins, pair->bin_count, into->error);
     }
     for (size_t i = 0; i < from->object_use_count && !status; i++) {

@@ -96,7 +96,7 @@ static int larger_first(const void *a, const void *b)
     return x->use < y->use ? -1 : x->use > y->use;
 }
 
-static fm_status resolve(fm_table_reader *from)
+static fm_status reader_resolve(fm_table_reader *from)
 {
     fm_attribution *made = from->made;
     fm_status status = resolve_sites(from);
@@ -132,7 +132,7 @@ fm_status fm_attribution_read(fm_json_scan *scan, const char *where, fm_attribut
         while (which < FM_TABLES && strcmp(table_names[which], key) != 0) which++;
         status = which < FM_TABLES ? read_table(&from, (fm_attribution_table)which) : fm_json_skip(scan);
     }
-    if (!status) status = resolve(&from);
+    if (!status) status = reader_resolve(&from);
     free(from.frames);
     if (status) {
         fm_attribution_destroy(from.made);

@@ -19,7 +19,7 @@ static fm_status no_memory(const fm_table_reader *from)
 }
 
 /* Room for one more element; the old array stays in the arena, which is why it doubles. */
-static fm_status reserve(fm_table_reader *from, fm_attribution_table which, void *array_pointer, size_t count,
+static fm_status rows_reserve(fm_table_reader *from, fm_attribution_table which, void *array_pointer, size_t count,
                          size_t size)
 {
     void *array;
@@ -122,7 +122,7 @@ static fm_status read_edge(fm_table_reader *from)
 static fm_status read_string(fm_table_reader *from)
 {
     fm_status status =
-        reserve(from, FM_TABLE_STRINGS, &from->strings, from->string_count, sizeof *from->strings);
+        rows_reserve(from, FM_TABLE_STRINGS, &from->strings, from->string_count, sizeof *from->strings);
     if (!status) status = read_text(from, &from->strings[from->string_count]);
     if (!status && !from->strings[from->string_count])
         status = fm_json_refuse(from->scan, "%s: expected a string, found null", from->what);
@@ -145,7 +145,7 @@ static fm_status read_module(fm_table_reader *from)
 {
     fm_attribution *made = from->made;
     fm_status status =
-        reserve(from, FM_TABLE_MODULES, &made->modules, made->module_count, sizeof *made->modules);
+        rows_reserve(from, FM_TABLE_MODULES, &made->modules, made->module_count, sizeof *made->modules);
     if (status) return status;
     made->module_count++;
     return fm_json_read_fields(from->scan, from->what, read_module_field, from);
@@ -187,7 +187,7 @@ static fm_status read_site(fm_table_reader *from)
     static const char shape[] = "[module, address, path, symbol, offset, frames]";
     fm_attribution *made = from->made;
     fm_json_list list;
-    fm_status status = reserve(from, FM_TABLE_SITES, &made->sites, made->site_count, sizeof *made->sites);
+    fm_status status = rows_reserve(from, FM_TABLE_SITES, &made->sites, made->site_count, sizeof *made->sites);
     if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
     if (status) return status;
     fm_site *site = &made->sites[made->site_count];
@@ -219,7 +219,7 @@ static fm_status read_latency(fm_table_reader *from)
     fm_attribution *made = from->made;
     fm_json_list list;
     fm_status status =
-        reserve(from, FM_TABLE_LATENCIES, &made->latencies, made->latency_count, sizeof *made->latencies);
+        rows_reserve(from, FM_TABLE_LATENCIES, &made->latencies, made->latency_count, sizeof *made->latencies);
     if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
     if (status) return status;
     fm_site_latency *each = &made->latencies[made->latency_count++];
@@ -237,7 +237,7 @@ static fm_status read_pair_error(fm_table_reader *from)
     static const char shape[] = "[use, reuse, error, samples]";
     fm_attribution *made = from->made;
     fm_json_list list;
-    fm_status status = reserve(from, FM_TABLE_PAIR_ERRORS, &made->pair_errors, made->pair_error_count,
+    fm_status status = rows_reserve(from, FM_TABLE_PAIR_ERRORS, &made->pair_errors, made->pair_error_count,
                                sizeof *made->pair_errors);
     if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
     if (status) return status;
@@ -254,7 +254,7 @@ static fm_status read_path(fm_table_reader *from)
     static const char shape[] = "[parent, call]";
     fm_attribution *made = from->made;
     fm_json_list list;
-    fm_status status = reserve(from, FM_TABLE_PATHS, &made->paths, made->path_count, sizeof *made->paths);
+    fm_status status = rows_reserve(from, FM_TABLE_PATHS, &made->paths, made->path_count, sizeof *made->paths);
     if (!status) status = fm_json_enter_array(from->scan, from->what, &list);
     if (status) return status;
     fm_call_path *path = &made->paths[made->path_count++];
@@ -318,7 +318,7 @@ static fm_status read_pair(fm_table_reader *from)
     fm_attribution *made = from->made;
     counts_row row;
     const fm_bin *bins = NULL;
-    fm_status status = reserve(from, FM_TABLE_PAIRS, &made->pairs, made->pair_count, sizeof *made->pairs);
+    fm_status status = rows_reserve(from, FM_TABLE_PAIRS, &made->pairs, made->pair_count, sizeof *made->pairs);
     if (!status) status = read_counts(from, &row, "[use, reuse, count, cold, beyond, ranges]", &bins);
     if (!status)
         made->pairs[made->pair_count++] =
@@ -331,7 +331,7 @@ static fm_status read_object_use(fm_table_reader *from)
     fm_attribution *made = from->made;
     counts_row row;
     const fm_bin *bins = NULL;
-    fm_status status = reserve(from, FM_TABLE_OBJECT_USES, &made->object_uses, made->object_use_count,
+    fm_status status = rows_reserve(from, FM_TABLE_OBJECT_USES, &made->object_uses, made->object_use_count,
                                sizeof *made->object_uses);
     if (!status) status = read_counts(from, &row, "[object, site, count, cold, beyond, ranges]", &bins);
     if (!status)
@@ -359,7 +359,7 @@ static fm_status read_object(fm_table_reader *from)
 {
     fm_attribution *made = from->made;
     fm_status status =
-        reserve(from, FM_TABLE_OBJECTS, &made->objects, made->object_count, sizeof *made->objects);
+        rows_reserve(from, FM_TABLE_OBJECTS, &made->objects, made->object_count, sizeof *made->objects);
     fm_json_list list;
     if (!status) status = fm_json_enter_object(from->scan, from->what, &list);
     if (status) return status;
@@ -432,14 +432,14 @@ static fm_status read_line_sums(fm_table_reader *from, const char **sums)
 
 fm_status fm_table_begin_sources(fm_table_reader *from)
 {
-    return reserve(from, FM_TABLE_SOURCES, &from->made->sources, 0, sizeof *from->made->sources);
+    return rows_reserve(from, FM_TABLE_SOURCES, &from->made->sources, 0, sizeof *from->made->sources);
 }
 
 static fm_status read_source(fm_table_reader *from)
 {
     fm_attribution *made = from->made;
     fm_status status =
-        reserve(from, FM_TABLE_SOURCES, &made->sources, made->source_count, sizeof *made->sources);
+        rows_reserve(from, FM_TABLE_SOURCES, &made->sources, made->source_count, sizeof *made->sources);
     fm_json_list list;
     if (!status) status = fm_json_enter_object(from->scan, from->what, &list);
     if (status) return status;

@@ -12,7 +12,7 @@
 
 #include <fathom/profile.h>
 
-#include "base/json_scan.h"
+#include "base/json.h"
 
 typedef enum fm_attribution_table {
     FM_TABLE_LATE_FROM, /* a number */

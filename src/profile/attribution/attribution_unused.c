@@ -35,7 +35,7 @@ static void use_site(const numbering *n, uint32_t site)
     use_path(n, n->of->sites[site].path);
 }
 
-static void mark(const numbering *n)
+static void unused_mark(const numbering *n)
 {
     const fm_attribution *of = n->of;
     for (size_t i = 0; i < of->pair_count; i++) {
@@ -59,7 +59,7 @@ static void mark(const numbering *n)
 
 /* ---- new numbers ---- */
 
-static uint32_t renumber(uint32_t *numbers, size_t count)
+static uint32_t unused_renumber(uint32_t *numbers, size_t count)
 {
     uint32_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -126,8 +126,8 @@ fm_status fm_attribution_drop_unused(fm_attribution *attribution, fm_error *erro
     }
     for (size_t i = 0; i < sites; i++) n.sites[i] = FM_NONE;
     for (size_t i = 0; i < paths; i++) n.paths[i] = FM_NONE;
-    mark(&n);
-    const uint32_t sites_kept = renumber(n.sites, sites), paths_kept = renumber(n.paths, paths);
+    unused_mark(&n);
+    const uint32_t sites_kept = unused_renumber(n.sites, sites), paths_kept = unused_renumber(n.paths, paths);
     change_errors(&n);
     change_rows(&n);
     attribution->site_count = sites_kept;

@@ -7,7 +7,7 @@
 #include "profile/attribution/attribution_json.h"
 
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/table.h"
 #include "profile/attribution/line_sums.h"
 
@@ -23,7 +23,7 @@ typedef struct row_writer {
     char bytes[4096];
 } row_writer;
 
-static void flush(row_writer *rows)
+static void rows_flush(row_writer *rows)
 {
     fwrite(rows->bytes, 1, rows->used, rows->out);
     rows->used = 0;
@@ -32,7 +32,7 @@ static void flush(row_writer *rows)
 static void put_text(row_writer *rows, const char *text)
 {
     size_t length = strlen(text); /* always short */
-    if (sizeof rows->bytes - rows->used < length) flush(rows);
+    if (sizeof rows->bytes - rows->used < length) rows_flush(rows);
     memcpy(rows->bytes + rows->used, text, length);
     rows->used += length;
 }
@@ -59,7 +59,7 @@ static void put_index(row_writer *rows, uint32_t index)
 
 static void begin_table(row_writer *rows, const char *name)
 {
-    flush(rows);
+    rows_flush(rows);
     fprintf(rows->out, ",\n%s\"%s\": [", rows->indent, name);
     rows->begun = false;
 }
@@ -77,7 +77,7 @@ static void end_table(row_writer *rows)
         put_text(rows, rows->indent);
     }
     put_text(rows, "]");
-    flush(rows);
+    rows_flush(rows);
 }
 
 /* ---- strings ---- */
@@ -90,7 +90,7 @@ static bool write_string(row_writer *rows, fm_table *strings, const char *text)
     if (!fm_table_put(strings, &text, &fresh)) return false;
     if (!fresh) return true;
     begin_row(rows);
-    flush(rows);
+    rows_flush(rows);
     fm_json_write_string(rows->out, text, FM_JSON_PLAIN);
     return true;
 }
@@ -134,7 +134,7 @@ static void write_modules(row_writer *rows, const fm_attribution *of)
     for (size_t i = 0; i < of->module_count; i++) {
         const fm_module *module = &of->modules[i];
         begin_row(rows);
-        flush(rows);
+        rows_flush(rows);
         fputs("{\"path\": ", rows->out);
         fm_json_write_string(rows->out, module->path, FM_JSON_PLAIN);
         if (module->build_id) {
@@ -238,7 +238,7 @@ static void write_objects(row_writer *rows, const fm_attribution *of)
     for (size_t i = 0; i < of->object_count; i++) {
         const fm_object *object = &of->objects[i];
         begin_row(rows);
-        flush(rows);
+        rows_flush(rows);
         fprintf(rows->out, "{\"kind\": \"%s\"", kinds[object->kind]);
         if (object->name) {
             fputs(", \"name\": ", rows->out);
@@ -315,7 +315,7 @@ static void write_sources(row_writer *rows, const fm_attribution *of)
     for (size_t i = 0; i < of->source_count && !ferror(rows->out); i++) {
         const fm_source *source = &of->sources[i];
         begin_row(rows);
-        flush(rows);
+        rows_flush(rows);
         fputs("{\"path\": ", rows->out);
         fm_json_write_string(rows->out, source->path, FM_JSON_PLAIN);
         if (source->sha256)

@@ -4,7 +4,7 @@
 #ifndef FATHOM_PROFILE_ATTRIBUTION_MODULE_NAME_H
 #define FATHOM_PROFILE_ATTRIBUTION_MODULE_NAME_H
 
-#include "base/base_name.h"
+#include "base/plain_text.h"
 
 #include <stdbool.h>
 #include <string.h>

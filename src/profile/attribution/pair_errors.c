@@ -23,7 +23,7 @@ void fm_pair_errors_sort(fm_attribution *attribution)
 }
 
 /* Sorts, and makes one row of those of the same pair. */
-static void join(fm_attribution *attribution, bool independent)
+static void pair_errors_join(fm_attribution *attribution, bool independent)
 {
     fm_pair_error *all = attribution->pair_errors;
     size_t kept = 0;
@@ -68,7 +68,7 @@ fm_status fm_attribution_add_pair_errors(fm_attribution *attribution, const fm_p
     }
     attribution->pair_errors = all;
     attribution->pair_error_count = end;
-    join(attribution, false);
+    pair_errors_join(attribution, false);
     return FM_OK;
 }
 
@@ -86,7 +86,7 @@ fm_status fm_pair_errors_merge(fm_attribution *sum, const fm_attribution *from, 
     }
     sum->pair_errors = all;
     sum->pair_error_count += from->pair_error_count;
-    join(sum, true);
+    pair_errors_join(sum, true);
     return FM_OK;
 }
 

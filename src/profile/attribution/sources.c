@@ -2,10 +2,10 @@
 /* sources.c - see sources.h. Reads no files: src/symbols/source_record.c does. */
 #include "profile/attribution/sources.h"
 
+#include "base/bytes.h"
 #include "base/error.h"
-#include "base/sha256.h"
+#include "base/plain_text.h"
 #include "base/table.h"
-#include "base/text_file.h"
 #include "profile/attribution/line_sums.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ static bool list_files(fm_table *files, fm_attribution *in, const fm_attribution
     return true;
 }
 
-static bool own(fm_attribution *sum, fm_source *source)
+static bool source_own(fm_attribution *sum, fm_source *source)
 {
     source->path = fm_attribution_intern(sum, source->path);
     if (!source->path) return false;
@@ -101,7 +101,7 @@ static bool own(fm_attribution *sum, fm_source *source)
 }
 
 /* What is known of a file that both have. */
-static fm_source joined(const fm_source *a, const fm_source *b)
+static fm_source source_joined(const fm_source *a, const fm_source *b)
 {
     if (!a->sha256 || !b->sha256 || strcmp(a->sha256, b->sha256) != 0 || a->size != b->size)
         return (fm_source){.path = a->path};
@@ -112,7 +112,7 @@ static fm_source joined(const fm_source *a, const fm_source *b)
 }
 
 /* What is known of a file that only one has, the other naming the files in the list. */
-static fm_source alone(fm_attribution *sum, const fm_source *source, const fm_table *files)
+static fm_source source_alone(fm_attribution *sum, const fm_source *source, const fm_table *files)
 {
     const char *path = fm_attribution_intern(sum, source->path); /* NULL: own() will say so */
     const bool named = path && fm_table_find(files, &path);
@@ -138,14 +138,14 @@ fm_status fm_sources_add_up(fm_attribution *sum, const fm_attribution *a, const 
         const int order = !x ? 1 : !y ? -1 : strcmp(x->path, y->path);
         fm_source *next = &sum->sources[sum->source_count++];
         if (x && y && order == 0)
-            *next = joined(x, y);
+            *next = source_joined(x, y);
         else if (x && order < 0)
-            *next = alone(sum, x, &b_files);
+            *next = source_alone(sum, x, &b_files);
         else if (y)
-            *next = alone(sum, y, &a_files);
+            *next = source_alone(sum, y, &a_files);
         i += order <= 0;
         j += order >= 0;
-        made = own(sum, next);
+        made = source_own(sum, next);
     }
     for (size_t i = 0, room = 0; made && i < sum->source_count; i++) {
         const char *path = sum->sources[i].path,

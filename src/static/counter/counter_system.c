@@ -5,9 +5,11 @@
  */
 #include "static/counter/counter_system.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "static/counter/counter.h"
+#include "static/region/region.h"
 
 #include <isl/aff.h>
 #include <isl/local_space.h>

@@ -5,7 +5,7 @@
  */
 #include "static/counts/counts.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 

@@ -7,8 +7,8 @@
 #ifndef FATHOM_STATIC_FORTRAN_SYNTAX_H
 #define FATHOM_STATIC_FORTRAN_SYNTAX_H
 
-#include "base/arena.h"
-#include "base/text_file.h"
+#include "base/plain_text.h"
+#include "base/table.h"
 
 #include <fathom/static.h>
 

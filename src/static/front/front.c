@@ -6,9 +6,8 @@
 #include "static/front/front.h"
 
 #include "base/error.h"
-#include "base/parts.h"
-#include "base/sized.h"
-#include "base/text_file.h"
+#include "base/input.h"
+#include "base/plain_text.h"
 #include "static/region/region.h"
 
 #include <limits.h>

@@ -4,9 +4,8 @@
 #define _GNU_SOURCE
 #include "static/front/front.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
-#include "base/free_memory.h"
 #include "base/memory.h"
 
 #include <errno.h>

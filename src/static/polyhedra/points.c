@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +38,7 @@ struct fm_points {
 
 uint64_t fm_static_random_next(fm_static_random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
+    return fm_random_next(&random->state);
 }
 
 uint64_t fm_static_random_below(fm_static_random *random, uint64_t limit)

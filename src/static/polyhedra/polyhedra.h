@@ -8,7 +8,7 @@
 
 #include "static/region/region.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 
 /* ---- references ---- */
 

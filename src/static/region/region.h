@@ -6,7 +6,7 @@
 #ifndef FATHOM_STATIC_REGION_H
 #define FATHOM_STATIC_REGION_H
 
-#include "base/arena.h"
+#include "base/table.h"
 
 #include <fathom/static.h>
 #include <fathom/status.h>

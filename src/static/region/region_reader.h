@@ -5,7 +5,7 @@
 
 #include "static/region/region.h"
 
-#include "base/arena.h"
+#include "base/table.h"
 
 #include <fathom/status.h>
 

@@ -7,8 +7,10 @@
  */
 #include "static/symbolic/symbolic.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/memory.h"
+#include "static/polyhedra/polyhedra.h"
+#include "static/polyhedra/polynomial.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

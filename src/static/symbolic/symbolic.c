@@ -2,10 +2,9 @@
 /* symbolic.c - finds all formulas of a region and evaluates them (fathom/static.h). */
 #include "static/symbolic/symbolic.h"
 
-#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 
 #include <inttypes.h>
 #include <isl/set.h>

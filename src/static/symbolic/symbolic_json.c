@@ -3,8 +3,7 @@
 #include "static/symbolic/symbolic.h"
 
 #include "base/error.h"
-#include "base/json_fields.h"
-#include "base/json_scan.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 #include <fathom/output.h>

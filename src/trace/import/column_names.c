@@ -27,7 +27,7 @@ static bool is_digit(char c)
 }
 
 /* Whether a word ends before name[at]: in "ByteOffset" before O, in "LBANumber" before N. */
-static bool turns(const char *name, size_t length, size_t at)
+static bool column_names_turns(const char *name, size_t length, size_t at)
 {
     if (!is_upper(name[at])) return false;
     const bool more = at + 1 < length && (is_lower(name[at + 1]) || is_upper(name[at + 1]));
@@ -36,14 +36,14 @@ static bool turns(const char *name, size_t length, size_t at)
     return is_upper(name[at - 1]) && at + 1 < length && is_lower(name[at + 1]);
 }
 
-static words cut(const char *name, size_t length)
+static words column_names_cut(const char *name, size_t length)
 {
     words all = {0};
     size_t used = 0;
     for (size_t at = 0; at <= length; at++) {
         const char c = at < length ? name[at] : ' ';
         const bool part = is_lower(c) || is_upper(c) || is_digit(c);
-        if (used > 0 && (!part || turns(name, length, at))) {
+        if (used > 0 && (!part || column_names_turns(name, length, at))) {
             all.count++;
             used = 0;
         }
@@ -92,7 +92,7 @@ static const char *const numbers[] = {"id", "no", "nr", "num", "number", "index"
 /* The words of a name without its units. */
 static words cut_without_units(const char *name, size_t length)
 {
-    words all = cut(name, length);
+    words all = column_names_cut(name, length);
     while (all.count > 1 && is_ending(all.word[all.count - 1])) all.count--;
     return all;
 }
@@ -170,13 +170,13 @@ bool fm_column_is_container(const char *name, size_t length, bool place)
 
 bool fm_column_key_counts_units(const char *name, size_t length)
 {
-    const words all = cut(name, length);
+    const words all = column_names_cut(name, length);
     return !any_is_one_of(&all, bytes) && (any_is_one_of(&all, amounts) || any_is_one_of(&all, places));
 }
 
 bool fm_column_size_counts_units(const char *name, size_t length)
 {
-    const words all = cut(name, length);
+    const words all = column_names_cut(name, length);
     if (any_is_one_of(&all, bytes)) return false; /* the size of a block, of a page is one in bytes */
     return any_is_one_of(&all, amounts) || (any_is_one_of(&all, places) && any_is_one_of(&all, counting));
 }

@@ -69,7 +69,7 @@ typedef struct text {
     size_t size, used;
 } text;
 
-static void add(text *into, const char *words)
+static void choice_add(text *into, const char *words)
 {
     if (into->used + 1 < into->size)
         into->used += (size_t)snprintf(into->to + into->used, into->size - into->used, "%s", words);
@@ -78,7 +78,7 @@ static void add(text *into, const char *words)
 static void add_field(text *into, const fm_csv_field *field)
 {
     char quote[FM_CSV_QUOTED];
-    add(into, fm_text_quote(field->from, length_of(field), quote, sizeof quote));
+    choice_add(into, fm_text_quote(field->from, length_of(field), quote, sizeof quote));
 }
 
 /* The first values of a column, up to `most`. */
@@ -92,13 +92,13 @@ static void add_values(const fm_csv_rows *rows, bool header, uint64_t column, si
         fm_csv_field field;
         if (!field_of(rows, row, column, &field)) continue;
         if (shown == most) {
-            add(into, ", ...");
+            choice_add(into, ", ...");
             break;
         }
-        add(into, shown++ ? ", " : "");
+        choice_add(into, shown++ ? ", " : "");
         add_field(into, &field);
     }
-    if (shown == 0) add(into, "no value");
+    if (shown == 0) choice_add(into, "no value");
 }
 
 /* Every column with a few values. */
@@ -112,14 +112,14 @@ static void add_columns(const fm_csv_rows *rows, bool header, text *into)
     for (uint64_t column = 1; column <= fields && into->used + 1 < into->size; column++) {
         char number[32];
         snprintf(number, sizeof number, "%" PRIu64, column);
-        add(into, column > 1 ? "; " : "");
+        choice_add(into, column > 1 ? "; " : "");
         if (header && field_of(rows, rows->from, column, &name) && length_of(&name) > 0)
             add_field(into, &name);
         else
-            add(into, number);
-        add(into, " (");
+            choice_add(into, number);
+        choice_add(into, " (");
         add_values(rows, header, column, LISTED, into);
-        add(into, ")");
+        choice_add(into, ")");
     }
     if (into->used + 1 >= into->size) memcpy(into->to + into->size - 4, "...", 4);
 }
@@ -195,7 +195,7 @@ static fm_status refuse_name(const fm_csv_rows *rows, said name, fm_error *error
     text list = {.to = names, .size = sizeof names};
     fm_csv_field field;
     for (uint64_t column = 1; field_of(rows, rows->from, column, &field); column++) {
-        add(&list, list.used ? ", " : "");
+        choice_add(&list, list.used ? ", " : "");
         add_field(&list, &field);
     }
     return fm_fail_at(error, FM_E_FORMAT, rows->file, FM_PLACE_LINE, rows->line,
@@ -203,7 +203,7 @@ static fm_status refuse_name(const fm_csv_rows *rows, said name, fm_error *error
                       names[0] ? names : "an empty file");
 }
 
-static fm_status resolve(const fm_csv_rows *rows, said one, bool header, uint64_t *column, fm_error *error)
+static fm_status choice_resolve(const fm_csv_rows *rows, said one, bool header, uint64_t *column, fm_error *error)
 {
     if (one.length > FM_CSV_QUOTED)
         return fm_fail(error, FM_E_ARGUMENT, NULL, "a column's name has at most %d bytes, not %zu",
@@ -229,16 +229,16 @@ static fm_status resolve_key(const fm_csv_rows *rows, const char *key, fm_csv_ch
     fm_status status = FM_OK;
     /* A name may have commas in it. */
     if (!strchr(key, ',') || (choice->header && column_of_name(rows, one))) {
-        status = resolve(rows, one, choice->header, &choice->key_column, error);
+        status = choice_resolve(rows, one, choice->header, &choice->key_column, error);
         choice->part[0] = choice->key_column;
         choice->part_count = 1;
         return status;
     }
     for (const char *rest = key; status == FM_OK && next_of_list(&rest, &one);) {
-        uint64_t column;
+        uint64_t column = 0;
         if (choice->part_count == FM_CSV_PARTS_MOST)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "a key has at most %d columns", FM_CSV_PARTS_MOST);
-        status = resolve(rows, one, choice->header, &column, error);
+        status = choice_resolve(rows, one, choice->header, &column, error);
         for (size_t i = 0; i < choice->part_count && status == FM_OK; i++)
             if (choice->part[i] == column)
                 status = fm_fail(error, FM_E_ARGUMENT, NULL, "column '%.*s' is named twice in the key",
@@ -250,7 +250,7 @@ static fm_status resolve_key(const fm_csv_rows *rows, const char *key, fm_csv_ch
 
 /* ---- a key that the options do not name ---- */
 
-static fm_key_likeness likeness(const fm_csv_rows *rows, uint64_t column)
+static fm_key_likeness choice_likeness(const fm_csv_rows *rows, uint64_t column)
 {
     fm_csv_field name;
     return field_of(rows, rows->from, column, &name) ? fm_column_is_key(name.from, length_of(&name))
@@ -263,7 +263,7 @@ static uint64_t find_key(const fm_csv_rows *rows, uint64_t fields, uint64_t size
     uint64_t found = 0;
     fm_key_likeness best = FM_KEY_NO;
     for (uint64_t column = 1; column <= fields; column++) {
-        const fm_key_likeness like = column == size_column ? FM_KEY_NO : likeness(rows, column);
+        const fm_key_likeness like = column == size_column ? FM_KEY_NO : choice_likeness(rows, column);
         if (like == FM_KEY_NO || like < best) continue;
         found = like > best ? column : 0;
         best = like;
@@ -297,7 +297,7 @@ static fm_status refuse_to_guess(const fm_csv_rows *rows, uint64_t fields, const
     text list = {.to = columns, .size = sizeof columns};
     size_t alike = 0;
     for (uint64_t column = 1; choice->header && column <= fields; column++)
-        if (column != choice->size_column) alike += likeness(rows, column) != FM_KEY_NO;
+        if (column != choice->size_column) alike += choice_likeness(rows, column) != FM_KEY_NO;
     add_columns(rows, choice->header, &list);
     return fm_fail_at(error, FM_E_ARGUMENT, rows->file, FM_PLACE_LINE, rows->line,
                       "which column is the key? %s; say csv_key %s, of these: %s",
@@ -344,7 +344,7 @@ static void add_column(const fm_csv_rows *rows, uint64_t column, text *into)
     fm_csv_field name;
     snprintf(number, sizeof number, "%" PRIu64, column);
     if (!field_of(rows, rows->from, column, &name) || name.quoted || memchr(name.from, ',', length_of(&name)))
-        add(into, number);
+        choice_add(into, number);
     else
         add_field(into, &name);
 }
@@ -377,7 +377,7 @@ static fm_status look_beside(const fm_csv_rows *rows, uint64_t fields, fm_csv_ch
         if (field_of(rows, rows->from, column, &name))
             fm_text_quote(name.from, length_of(&name), beside->name, sizeof beside->name);
         add_column(rows, column, &together);
-        add(&together, ",");
+        choice_add(&together, ",");
     }
     add_column(rows, choice->key_column, &together);
     for (size_t i = 0; i < choice->beside_count; i++) {
@@ -474,10 +474,10 @@ static void add_key(const fm_csv_rows *rows, const fm_csv_choice *choice, char *
 {
     for (size_t i = 0; i < choice->part_count; i++) {
         fm_csv_field field;
-        add(into, i > 0 ? ", " : choice->part_count > 1 ? "(" : "");
+        choice_add(into, i > 0 ? ", " : choice->part_count > 1 ? "(" : "");
         if (field_of(rows, row, choice->part[i], &field)) add_field(into, &field);
     }
-    add(into, choice->part_count > 1 ? ")" : "");
+    choice_add(into, choice->part_count > 1 ? ")" : "");
 }
 
 /* Everything that is said to people later, when the rows are gone. */
@@ -491,7 +491,7 @@ static void describe_columns(const fm_csv_rows *rows, fm_csv_choice *choice)
     if (!field_of(rows, rows->from, choice->key_column, &first)) return;
     for (size_t i = 0; choice->header && i < choice->part_count; i++) {
         fm_csv_field field;
-        add(&name, i > 0 ? ", " : "");
+        choice_add(&name, i > 0 ? ", " : "");
         if (field_of(rows, rows->from, choice->part[i], &field)) add_field(&name, &field);
     }
     char *row = fm_csv_look_at_row(rows, rows->from, &fields, &ignored);
@@ -502,7 +502,7 @@ static void describe_columns(const fm_csv_rows *rows, fm_csv_choice *choice)
     }
     if (!choice->header) row = rows->from;
     for (size_t shown = 0; row && row < rows->end && shown < SHOWN; shown++) {
-        add(&values, shown > 0 ? ", " : "");
+        choice_add(&values, shown > 0 ? ", " : "");
         add_key(rows, choice, row, &values);
         row = fm_csv_look_at_row(rows, row, &fields, &ignored);
     }
@@ -519,7 +519,7 @@ fm_status fm_csv_choose(const fm_csv_rows *rows, const fm_reader_options *option
     *choice = (fm_csv_choice){.header = options->csv_header == FM_CSV_HEADER_YES};
     if (options->csv_header != FM_CSV_HEADER_YES && options->csv_header != FM_CSV_HEADER_NO)
         choice->header = named || first_row_is_header(rows, key);
-    if (size) status = resolve(rows, whole_text(size), choice->header, &choice->size_column, error);
+    if (size) status = choice_resolve(rows, whole_text(size), choice->header, &choice->size_column, error);
     if (status == FM_OK)
         status = key ? resolve_key(rows, key, choice, error) : choose_key(rows, choice, error);
     if (status != FM_OK) return status;

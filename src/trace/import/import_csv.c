@@ -28,7 +28,7 @@ typedef struct csv_state {
     fm_row_plan plan; /* the same, for them */
 } csv_state;
 
-static void unquote(fm_csv_field *field)
+static void csv_unquote(fm_csv_field *field)
 {
     if (!field->quoted) return;
     char *to = field->from;
@@ -179,7 +179,7 @@ static fm_status csv_open(fm_import *import, const fm_reader_options *options, f
 static fm_status parse_key(const csv_state *state, const fm_line_window *window, fm_csv_field *field,
                            uint64_t *key, fm_error *error)
 {
-    unquote(field);
+    csv_unquote(field);
     if (fm_csv_number(field, key)) {
         if (__builtin_mul_overflow(*key, state->key_unit, key))
             return fail_row(window, error, "a key that fits 64 bits after its unit", state->choice.key_column,
@@ -228,7 +228,7 @@ typedef struct part_words {
 static void add_part(part_words *words, size_t number, fm_csv_field *field)
 {
     uint64_t value = 0;
-    unquote(field);
+    csv_unquote(field);
     if (fm_csv_number(field, &value)) {
         words->word[words->count++] = value;
         return;
@@ -248,7 +248,7 @@ static fm_status parse_place(const csv_state *state, const fm_line_window *windo
 {
     const uint64_t begin = XXH3_64bits(space->word, space->count * sizeof *space->word) >> 1;
     uint64_t place = 0;
-    unquote(field);
+    csv_unquote(field);
     if (!fm_csv_number(field, &place))
         return fail_row(window, error, "a number", state->choice.key_column, field);
     if (__builtin_mul_overflow(place, state->key_unit, &place) || place >> PLACE_BITS)
@@ -297,7 +297,7 @@ static fm_status parse_size(const csv_state *state, const fm_line_window *window
                             uint64_t key, uint32_t *size, fm_error *error)
 {
     uint64_t bytes = 0;
-    unquote(field);
+    csv_unquote(field);
     if (!fm_csv_number(field, &bytes))
         return fail_row(window, error, "a size", state->choice.size_column, field);
     if (__builtin_mul_overflow(bytes, state->size_unit, &bytes) || bytes > UINT32_MAX)

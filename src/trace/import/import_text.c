@@ -18,7 +18,7 @@ typedef struct text_state {
     char line[FM_CSV_QUOTED], columns[2 * FM_CSV_QUOTED];
 } text_state;
 
-static bool blank(char c)
+static bool text_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
@@ -28,8 +28,8 @@ static fm_status line_key(fm_line_window *window, char *line, const char *end, u
                           fm_error *error)
 {
     const char *from = fm_line_pass_mark(line);
-    while (from < end && blank(*from)) from++;
-    while (end > from && blank(end[-1])) end--;
+    while (from < end && text_blank(*from)) from++;
+    while (end > from && text_blank(end[-1])) end--;
     *keyless = from == end;
     if (*keyless) return FM_OK;
     const char *stop = NULL;

@@ -43,7 +43,7 @@ static bool are_keys(const fm_record_shape *shape)
     return shape->bytes == sizeof(uint64_t);
 }
 
-static fm_status reserve(uint8_t **records, const fm_record_shape *shape, fm_error *error)
+static fm_status records_reserve(uint8_t **records, const fm_record_shape *shape, fm_error *error)
 {
     if (are_keys(shape)) return FM_OK;
     *records = fm_malloc_array(RECORDS, shape->bytes);
@@ -63,7 +63,7 @@ fm_status fm_record_import_open(fm_import *import, const fm_record_shape *shape,
     record_import *self = import->state = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "a trace reader");
     self->shape = shape;
-    fm_status status = reserve(&self->records, shape, error);
+    fm_status status = records_reserve(&self->records, shape, error);
     if (status == FM_OK) return FM_OK;
     free(self);
     import->state = NULL;
@@ -72,7 +72,7 @@ fm_status fm_record_import_open(fm_import *import, const fm_record_shape *shape,
 
 /* ---- several threads ---- */
 
-static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
+static bool records_claim(void *context, uint64_t wanted, fm_trace_range *range)
 {
     record_share *share = context;
     const uint64_t left = (share->end - share->next) / share->shape->bytes;
@@ -81,7 +81,7 @@ static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
     return range->left > 0;
 }
 
-static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
+static fm_status records_fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
                        fm_error *error)
 {
     record_share *share = context;
@@ -141,14 +141,14 @@ fm_status fm_record_import_share(fm_import *import, unsigned workers, fm_fetches
         record_worker *worker = &share->worker[i];
         worker->keys = fm_malloc_array(RECORDS, sizeof *worker->keys);
         if (!worker->keys) status = fm_fail_memory(error, RECORDS * sizeof *worker->keys, "a trace reader");
-        if (status == FM_OK) status = reserve(&worker->records, self->shape, error);
+        if (status == FM_OK) status = records_reserve(&worker->records, self->shape, error);
     }
     if (status != FM_OK) {
         stop_sharing(self);
         return status;
     }
     *supply =
-        (fm_supply){.context = share, .workers = workers, .claim = claim, .fetch = fetch, .left = left_of};
+        (fm_supply){.context = share, .workers = workers, .claim = records_claim, .fetch = records_fetch, .left = left_of};
     return FM_OK;
 }
 

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-static bool usable(void)
+static bool kernel_is_usable(void)
 {
     return KERNEL_USABLE;
 }
@@ -46,7 +46,7 @@ static inline bool all_equal(const stretch *text, size_t fields)
 static inline bool one_decimal(const char *from, const uint16_t *place, uint64_t *value)
 {
     const char *stop = from + place[0] - 1;
-    return decimal(from + place[-1], stop - (*stop == '\n' && stop[-1] == '\r'), value);
+    return digits_decimal(from + place[-1], stop - (*stop == '\n' && stop[-1] == '\r'), value);
 }
 
 /* Any plain row; `places` are those of its fields' ends. */
@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) size_t equal_rows(const fm_row_plan
     return rows;
 }
 
-static size_t decimals(const char **at, const char *end, uint64_t *keys, size_t room)
+static size_t decimal_rows(const char **at, const char *end, uint64_t *keys, size_t room)
 {
     static const fm_row_plan plan = {.key_column = 1, .key_unit = 1};
     stretch text;
@@ -210,7 +210,7 @@ table(const fm_row_plan *plan, const char **at, const char *end, uint64_t *keys,
     return count;
 }
 
-static size_t rows(const fm_row_plan *plan, const char **at, const char *end, uint64_t *keys, uint32_t *sizes,
+static size_t number_rows(const fm_row_plan *plan, const char **at, const char *end, uint64_t *keys, uint32_t *sizes,
                    size_t room)
 {
     return sizes ? table(plan, at, end, keys, sizes, room) : table(plan, at, end, keys, NULL, room);
@@ -252,19 +252,19 @@ static inline bool lackey_size(const char *stop, const char **comma, uint32_t *s
     return **comma == ',' && last <= 9 && first <= 9 && *size != 0;
 }
 
-static size_t lackey(const char **at, const char *end, uint64_t *addresses, uint32_t *sizes, uint8_t *kinds,
+static size_t lackey_rows(const char **at, const char *end, uint64_t *addresses, uint32_t *sizes, uint8_t *kinds,
                      size_t room)
 {
     const hex_marks marks = hex_marks_make();
     const char *line = *at;
     size_t count = 0;
     for (const char *from = line; from < end && count < room; from += STEP) {
-        uint64_t ends = equal(from, '\n') & before(from, end);
+        uint64_t ends = bytes_equal(from, '\n') & bytes_before(from, end);
         for (; ends; ends &= ends - 1) {
             const char *stop = from + __builtin_ctzll(ends), *comma;
             if (!lackey_kind(line, &kinds[count])) goto out;
             if (!lackey_size(stop, &comma, &sizes[count])) goto out;
-            if (!hexadecimal(&marks, line + 3, comma, &addresses[count])) goto out;
+            if (!digits_hexadecimal(&marks, line + 3, comma, &addresses[count])) goto out;
             line = stop + 1;
             if (++count == room) goto out;
         }
@@ -274,19 +274,19 @@ out:
     return count;
 }
 
-static size_t din(const char **at, const char *end, uint64_t *addresses, uint8_t *kinds, size_t room)
+static size_t din_rows(const char **at, const char *end, uint64_t *addresses, uint8_t *kinds, size_t room)
 {
     static const uint8_t kind[4] = {FM_KIND_LOAD, FM_KIND_STORE, FM_KIND_FETCH, FM_KIND_LOAD};
     const hex_marks marks = hex_marks_make();
     const char *line = *at;
     size_t count = 0;
     for (const char *from = line; from < end && count < room; from += STEP) {
-        uint64_t ends = equal(from, '\n') & before(from, end);
+        uint64_t ends = bytes_equal(from, '\n') & bytes_before(from, end);
         for (; ends; ends &= ends - 1) {
             const char *stop = from + __builtin_ctzll(ends);
             const unsigned label = (unsigned char)line[0] - (unsigned)'0';
             if (label > 3 || line[1] != ' ') goto out;
-            if (!hexadecimal(&marks, line + 2, stop - (stop[-1] == '\r'), &addresses[count])) goto out;
+            if (!digits_hexadecimal(&marks, line + 2, stop - (stop[-1] == '\r'), &addresses[count])) goto out;
             kinds[count] = kind[label];
             line = stop + 1;
             if (++count == room) goto out;
@@ -298,6 +298,6 @@ out:
 }
 
 const fm_text_kernels KERNEL_TABLE = {
-    .isa = KERNEL_ISA, .usable = usable, .decimals = decimals, .rows = rows, .lackey = lackey, .din = din};
+    .isa = KERNEL_ISA, .usable = kernel_is_usable, .decimals = decimal_rows, .rows = number_rows, .lackey = lackey_rows, .din = din_rows};
 
 #endif

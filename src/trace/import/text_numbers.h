@@ -51,7 +51,7 @@ static inline bool sixteen_digits(const char *from, const char *end, uint64_t *v
 }
 
 /* 1 to 20, as long as the number fits 64 bits. */
-static inline bool decimal(const char *from, const char *end, uint64_t *value)
+static inline bool digits_decimal(const char *from, const char *end, uint64_t *value)
 {
     if (end - from <= DIGITS_MOST) return sixteen_digits(from, end, value);
     const char *middle = end - DIGITS_MOST;
@@ -70,7 +70,7 @@ typedef struct field {
 } field;
 
 /* How long it is, with one byte of its end. */
-static inline size_t width(field at)
+static inline size_t digits_width(field at)
 {
     return (size_t)at.place[0] - at.place[-1] - at.returns;
 }
@@ -81,8 +81,8 @@ static inline __m256i load_two(const char *from, field low, field high)
     const char *first = from - DIGITS_MOST - 1;
     const __m256i bytes = _mm256_loadu2_m128i((const __m128i *)(first - high.returns + *high.place),
                                               (const __m128i *)(first - low.returns + *low.place));
-    const __m256i mask = _mm256_loadu2_m128i((const __m128i *)(masks + (width(high) - 1)),
-                                             (const __m128i *)(masks + (width(low) - 1)));
+    const __m256i mask = _mm256_loadu2_m128i((const __m128i *)(masks + (digits_width(high) - 1)),
+                                             (const __m128i *)(masks + (digits_width(low) - 1)));
     return _mm256_and_si256(_mm256_sub_epi8(bytes, _mm256_set1_epi8('0')), mask);
 }
 
@@ -103,7 +103,7 @@ static inline __m256i in_units(__m256i value, __m256i unit)
 static inline __attribute__((always_inline)) bool four_decimals(const char *from, field a, field b, field c,
                                                                 field d, const scale *by, __m256i *values)
 {
-    if (((width(a) - 2) | (width(b) - 2) | (width(c) - 2) | (width(d) - 2)) >= DIGITS_MOST) return false;
+    if (((digits_width(a) - 2) | (digits_width(b) - 2) | (digits_width(c) - 2) | (digits_width(d) - 2)) >= DIGITS_MOST) return false;
     /* in this order, so that packing puts them into theirs */
     const __m256i first = load_two(from, a, c), second = load_two(from, b, d);
     const __m256i tens = _mm256_set1_epi16(0x010a), hundreds = _mm256_set1_epi32(0x10064);
@@ -145,7 +145,7 @@ static inline hex_marks hex_marks_make(void)
 }
 
 /* 1 to 16 hexadecimal digits of either case. */
-static inline bool hexadecimal(const hex_marks *marks, const char *from, const char *end, uint64_t *value)
+static inline bool digits_hexadecimal(const hex_marks *marks, const char *from, const char *end, uint64_t *value)
 {
     const size_t length = (size_t)(end - from);
     if (length - 1 >= DIGITS_MOST) return false;

@@ -34,7 +34,7 @@ typedef struct stretch {
 } stretch;
 
 /* The bits of what comes before end. */
-static inline uint64_t before(const char *from, const char *end)
+static inline uint64_t bytes_before(const char *from, const char *end)
 {
     return end - from < STEP ? (UINT64_C(1) << (end - from)) - 1 : UINT64_MAX;
 }
@@ -42,7 +42,7 @@ static inline uint64_t before(const char *from, const char *end)
 #if defined(__AVX512VBMI2__)
 
 /* The bits of the bytes that are a. */
-static inline uint64_t equal(const char *from, char a)
+static inline uint64_t bytes_equal(const char *from, char a)
 {
     return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(from), _mm512_set1_epi8(a));
 }
@@ -68,7 +68,7 @@ static inline uint16_t *write_places(uint16_t *to, uint64_t ends, size_t at)
 
 #else
 
-static inline uint64_t equal(const char *from, char a)
+static inline uint64_t bytes_equal(const char *from, char a)
 {
     const __m256i wanted = _mm256_set1_epi8(a);
     const __m256i low = _mm256_loadu_si256((const __m256i *)from);
@@ -123,11 +123,11 @@ static inline __attribute__((always_inline)) bool look_at(stretch *text, const c
         text->lines = 0;
         text->cut = false;
         for (const char *now = from; now < stop && !text->cut; now += STEP) {
-            const uint64_t quote = quotes ? equal(now, '"') & before(now, stop) : 0;
-            const uint64_t valid = quote ? (quote & -quote) - 1 : before(now, stop);
-            uint64_t lines = equal(now, '\n') & valid;
-            uint64_t ends = delimiter == '\n' ? lines : lines | (equal(now, delimiter) & valid);
-            const uint64_t returns = equal(now, '\r');
+            const uint64_t quote = quotes ? bytes_equal(now, '"') & bytes_before(now, stop) : 0;
+            const uint64_t valid = quote ? (quote & -quote) - 1 : bytes_before(now, stop);
+            uint64_t lines = bytes_equal(now, '\n') & valid;
+            uint64_t ends = delimiter == '\n' ? lines : lines | (bytes_equal(now, delimiter) & valid);
+            const uint64_t returns = bytes_equal(now, '\r');
             text->cut = quote != 0;
             if (returns | before_this) {
                 const uint64_t returned = returns << 1 | before_this, within = returned & ~lines & valid;

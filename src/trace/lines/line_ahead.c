@@ -65,7 +65,7 @@ static bool claim_plain(fm_line_ahead *ahead, fm_crew_job *job)
     return true;
 }
 
-static bool claim(void *context, fm_crew_job *job)
+static bool line_ahead_claim(void *context, fm_crew_job *job)
 {
     fm_line_ahead *ahead = context;
     if (ahead->plain) return claim_plain(ahead, job);
@@ -106,7 +106,7 @@ static bool cut_piece(fm_line_ahead *ahead, fm_line_piece *piece)
     return piece->size > 0;
 }
 
-static void run(void *context, fm_crew_job job, unsigned worker)
+static void line_ahead_run(void *context, fm_crew_job job, unsigned worker)
 {
     fm_line_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];
@@ -125,7 +125,7 @@ static void run(void *context, fm_crew_job job, unsigned worker)
     }
 }
 
-static void complete(void *context, fm_crew_job job)
+static void line_ahead_complete(void *context, fm_crew_job job)
 {
     fm_line_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];
@@ -150,7 +150,7 @@ static bool next_is_there(void *context)
 
 /* ---- start and stop ---- */
 
-static fm_status allocate(fm_line_ahead *ahead, unsigned columns, fm_error *error)
+static fm_status line_ahead_allocate(fm_line_ahead *ahead, unsigned columns, fm_error *error)
 {
     ahead->slots = fm_calloc(ahead->slot_count, sizeof *ahead->slots);
     ahead->rest = malloc(REST_ROOM);
@@ -165,7 +165,7 @@ static fm_status allocate(fm_line_ahead *ahead, unsigned columns, fm_error *erro
 fm_status fm_line_ahead_start(fm_line_ahead **made, const fm_lines *lines, const fm_line_parser *parser,
                               unsigned columns, unsigned threads, fm_error *error)
 {
-    static const fm_crew_work work = {.claim = claim, .run = run, .complete = complete};
+    static const fm_crew_work work = {.claim = line_ahead_claim, .run = line_ahead_run, .complete = line_ahead_complete};
     fm_stream *stream = lines->stream;
     fm_line_ahead *ahead = *made = fm_calloc(1, sizeof *ahead);
     if (!ahead) return fm_fail_memory(error, sizeof *ahead, "reading by several threads");
@@ -177,7 +177,7 @@ fm_status fm_line_ahead_start(fm_line_ahead **made, const fm_lines *lines, const
     ahead->plain = fm_stream_at_any_place(stream);
     ahead->first = ahead->next = ahead->end = stream->offset - left;
     ahead->line = lines->line;
-    fm_status status = allocate(ahead, columns, error);
+    fm_status status = line_ahead_allocate(ahead, columns, error);
     if (status == FM_OK && !ahead->plain) {
         memcpy(ahead->rest, lines->buffer + lines->at, left);
         ahead->rest_size = left;
@@ -190,7 +190,7 @@ fm_status fm_line_ahead_start(fm_line_ahead **made, const fm_lines *lines, const
     return status;
 }
 
-static void dismiss(fm_line_ahead *ahead)
+static void line_ahead_dismiss(fm_line_ahead *ahead)
 {
     fm_crew_destroy(ahead->crew);
     ahead->crew = NULL;
@@ -200,7 +200,7 @@ void fm_line_ahead_stop(fm_line_ahead *ahead)
 {
     if (!ahead) return;
     if (ahead->crew && !ahead->plain) fm_input_interrupt(&ahead->stream->input);
-    dismiss(ahead);
+    line_ahead_dismiss(ahead);
     for (size_t i = 0; ahead->slots && i < ahead->slot_count; i++)
         fm_line_piece_clear(&ahead->slots[i].piece);
     free(ahead->slots);
@@ -243,7 +243,7 @@ fm_status fm_line_ahead_next(fm_line_ahead *ahead, fm_columns *columns, fm_strin
 
 fm_status fm_line_ahead_rest(fm_line_ahead *ahead, fm_lines *lines, fm_error *error)
 {
-    dismiss(ahead);
+    line_ahead_dismiss(ahead);
     fm_lines_go_on(lines, ahead->rest, ahead->rest_size, ahead->line);
     return ahead->plain ? fm_stream_pass(ahead->stream, ahead->end, error) : FM_OK;
 }

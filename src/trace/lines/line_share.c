@@ -24,7 +24,7 @@ struct fm_line_share {
     fm_line_piece worker[];
 };
 
-static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
+static bool line_share_claim(void *context, uint64_t wanted, fm_trace_range *range)
 {
     fm_line_share *share = context;
     const uint64_t left = share->stream->input.total - share->next;
@@ -43,7 +43,7 @@ static void raise_to(uint64_t *most, uint64_t value)
         continue;
 }
 
-static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
+static fm_status line_share_fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
                        fm_error *error)
 {
     fm_line_share *share = context;
@@ -67,7 +67,7 @@ static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm
     return FM_OK;
 }
 
-static uint64_t left(const void *context)
+static uint64_t line_share_left(const void *context)
 {
     const fm_line_share *share = context;
     return (share->stream->input.total - share->next) * 256 / share->line_bytes;
@@ -112,7 +112,7 @@ fm_status fm_line_share_start(fm_line_share **made, const fm_lines *lines, const
         fm_line_share_stop(share);
         return status;
     }
-    *supply = (fm_supply){.context = share, .workers = workers, .claim = claim, .fetch = fetch, .left = left};
+    *supply = (fm_supply){.context = share, .workers = workers, .claim = line_share_claim, .fetch = line_share_fetch, .left = line_share_left};
     *made = share;
     return FM_OK;
 }

@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include "trace/lines/lines.h"
 
-#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "trace/import/text_kernels.h"
 
 #include <stdio.h>

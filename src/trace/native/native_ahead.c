@@ -53,7 +53,7 @@ static ahead_slot *slot_of(const fm_native_ahead *ahead, uint64_t block)
 
 /* ---- the crew's side ---- */
 
-static bool claim(void *context, fm_crew_job *job)
+static bool native_ahead_claim(void *context, fm_crew_job *job)
 {
     fm_native_ahead *ahead = context;
     if (ahead->claimed == ahead->dealt) return false;
@@ -62,7 +62,7 @@ static bool claim(void *context, fm_crew_job *job)
 }
 
 /* Anything that goes wrong here goes wrong again for the walk that comes after us, which then says what. */
-static void decode(void *context, fm_crew_job job, unsigned number)
+static void native_ahead_decode(void *context, fm_crew_job job, unsigned number)
 {
     const fm_native_ahead *ahead = context;
     ahead_slot *slot = &ahead->slots[job.task];
@@ -70,7 +70,7 @@ static void decode(void *context, fm_crew_job job, unsigned number)
                                               &slot->block, &slot->columns);
 }
 
-static void complete(void *context, fm_crew_job job)
+static void native_ahead_complete(void *context, fm_crew_job job)
 {
     const fm_native_ahead *ahead = context;
     ahead->slots[job.task].decoded = true;
@@ -84,7 +84,7 @@ static bool next_is_decoded(void *context)
 
 /* ---- start and stop ---- */
 
-static fm_status allocate(fm_native_ahead *ahead, fm_error *error)
+static fm_status native_ahead_allocate(fm_native_ahead *ahead, fm_error *error)
 {
     ahead->workers = fm_calloc(ahead->worker_count, sizeof *ahead->workers);
     ahead->slots = fm_calloc(ahead->slot_count, sizeof *ahead->slots);
@@ -103,7 +103,7 @@ static fm_status allocate(fm_native_ahead *ahead, fm_error *error)
 fm_status fm_native_ahead_start(fm_native_ahead **made, const fm_input *input, unsigned columns,
                                 fm_native_place from, unsigned threads, fm_error *error)
 {
-    static const fm_crew_work work = {.claim = claim, .run = decode, .complete = complete};
+    static const fm_crew_work work = {.claim = native_ahead_claim, .run = native_ahead_decode, .complete = native_ahead_complete};
     *made = NULL;
     fm_native_ahead *ahead = fm_calloc(1, sizeof *ahead);
     if (!ahead) return fm_fail_memory(error, sizeof *ahead, "decoding by several threads");
@@ -112,7 +112,7 @@ fm_status fm_native_ahead_start(fm_native_ahead **made, const fm_input *input, u
     ahead->next = from;
     ahead->worker_count = threads;
     ahead->slot_count = (size_t)SLOTS_A_THREAD * threads;
-    fm_status status = allocate(ahead, error);
+    fm_status status = native_ahead_allocate(ahead, error);
     if (status == FM_OK) status = fm_crew_create(&ahead->crew, threads, &work, ahead, error);
     if (status != FM_OK) {
         fm_native_ahead_stop(ahead);
@@ -146,7 +146,7 @@ static bool read_header(fm_native_ahead *ahead, ahead_slot *slot)
     return true;
 }
 
-static void deal(fm_native_ahead *ahead)
+static void native_ahead_deal(fm_native_ahead *ahead)
 {
     uint64_t dealt = ahead->dealt;
     while (!ahead->ended && dealt - ahead->taken < ahead->slot_count) {
@@ -163,7 +163,7 @@ static void deal(fm_native_ahead *ahead)
 
 bool fm_native_ahead_next(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block)
 {
-    if (!ahead->ended && ahead->dealt - ahead->taken <= ahead->slot_count / 2) deal(ahead);
+    if (!ahead->ended && ahead->dealt - ahead->taken <= ahead->slot_count / 2) native_ahead_deal(ahead);
     if (ahead->taken == ahead->dealt) return false;
     fm_crew_help(ahead->crew, next_is_decoded);
     ahead_slot *slot = slot_of(ahead, ahead->taken);

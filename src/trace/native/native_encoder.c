@@ -10,9 +10,9 @@
  */
 #include "trace/native/native_encoder.h"
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "trace/columns.h"
 #include "trace/native/native_column.h"
 
@@ -53,13 +53,13 @@ struct fm_native_encoder {
     bool stop;
 };
 
-static void pack(const fm_native_encoder *encoder, fm_native_packer *packer, job *next)
+static void encoder_pack(const fm_native_encoder *encoder, fm_native_packer *packer, job *next)
 {
     next->bytes =
         fm_native_pack(packer, &next->columns, encoder->columns, next->first_reference, next->packed);
 }
 
-static void *work(void *argument)
+static void *encoder_work(void *argument)
 {
     worker *self = argument;
     fm_native_encoder *encoder = self->encoder;
@@ -70,7 +70,7 @@ static void *work(void *argument)
         if (encoder->stop) break;
         job *next = &encoder->jobs[encoder->taken++ % encoder->job_count];
         pthread_mutex_unlock(&encoder->lock);
-        pack(encoder, self->packer, next);
+        encoder_pack(encoder, self->packer, next);
         pthread_mutex_lock(&encoder->lock);
         next->done = true;
         pthread_cond_signal(&encoder->packed);
@@ -108,7 +108,7 @@ static fm_status start_threads(fm_native_encoder *encoder, fm_error *error)
     if (status != FM_OK) return status;
     int cause = 0;
     for (size_t i = 0; i < encoder->worker_count && cause == 0; i++) {
-        cause = fm_thread_start(&encoder->workers[i].thread, work, &encoder->workers[i]);
+        cause = fm_thread_start(&encoder->workers[i].thread, encoder_work, &encoder->workers[i]);
         encoder->workers[i].running = cause == 0;
     }
     encoder->threaded = cause == 0;
@@ -186,7 +186,7 @@ static fm_status hand_on(fm_native_encoder *encoder, job *oldest, fm_error *erro
 }
 
 /* Hands on what is packed, in order, and waits until no more than `most` are under way. */
-static fm_status drain(fm_native_encoder *encoder, uint64_t most, fm_error *error)
+static fm_status encoder_drain(fm_native_encoder *encoder, uint64_t most, fm_error *error)
 {
     fm_status status = FM_OK;
     pthread_mutex_lock(&encoder->lock);
@@ -214,17 +214,17 @@ fm_status fm_native_encoder_submit(fm_native_encoder *encoder, fm_error *error)
         if (status != FM_OK) return status;
     }
     if (!encoder->threaded) {
-        pack(encoder, encoder->workers[0].packer, next);
+        encoder_pack(encoder, encoder->workers[0].packer, next);
         return hand_on(encoder, next, error);
     }
     pthread_mutex_lock(&encoder->lock);
     encoder->submitted++;
     pthread_cond_signal(&encoder->work);
     pthread_mutex_unlock(&encoder->lock);
-    return drain(encoder, encoder->job_count - 1, error);
+    return encoder_drain(encoder, encoder->job_count - 1, error);
 }
 
 fm_status fm_native_encoder_drain(fm_native_encoder *encoder, fm_error *error)
 {
-    return encoder->threaded ? drain(encoder, 0, error) : FM_OK;
+    return encoder->threaded ? encoder_drain(encoder, 0, error) : FM_OK;
 }

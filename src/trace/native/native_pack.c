@@ -189,7 +189,7 @@ static size_t lay_out_wide(fm_native_packer *packer, const uint64_t *values, siz
     return count + fm_native_numbers_store(packer->codes, count, part, packer->raw + count);
 }
 
-static size_t trial(fm_native_packer *packer, const uint64_t *values, size_t count, unsigned encoding)
+static size_t pack_trial(fm_native_packer *packer, const uint64_t *values, size_t count, unsigned encoding)
 {
     fm_native_part part = {0};
     size_t bytes = lay_out_wide(packer, values, count, encoding, &part);
@@ -205,7 +205,7 @@ static size_t lay_out_best(fm_native_packer *packer, const uint64_t *values, siz
     size_t sample = count < SAMPLE ? count : SAMPLE;
     const uint64_t *middle = values + (count - sample) / 2;
     bool looks =
-        trial(packer, middle, sample, FM_NATIVE_LOOKBACK) < trial(packer, middle, sample, FM_NATIVE_DIRECT);
+        pack_trial(packer, middle, sample, FM_NATIVE_LOOKBACK) < pack_trial(packer, middle, sample, FM_NATIVE_DIRECT);
     return lay_out_wide(packer, values, count, looks ? FM_NATIVE_LOOKBACK : FM_NATIVE_DIRECT, part);
 }
 

@@ -27,7 +27,7 @@ struct fm_native_share {
     share_worker worker[];
 };
 
-static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
+static bool native_share_claim(void *context, uint64_t wanted, fm_trace_range *range)
 {
     fm_native_share *share = context;
     const fm_native_place first = share->next;
@@ -46,7 +46,7 @@ static bool claim(void *context, uint64_t wanted, fm_trace_range *range)
     return blocks > 0;
 }
 
-static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
+static fm_status native_share_fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
                        fm_error *error)
 {
     fm_native_share *share = context;
@@ -72,7 +72,7 @@ static fm_status fetch(void *context, unsigned worker, fm_trace_range *range, fm
     return FM_OK;
 }
 
-static uint64_t left(const void *context)
+static uint64_t native_share_left(const void *context)
 {
     const fm_native_share *share = context;
     if (share->ended || share->references < share->next.reference) return 0;
@@ -119,7 +119,7 @@ void fm_native_share_stop(fm_native_share *share)
 void fm_native_share_supply(fm_native_share *share, fm_supply *supply)
 {
     *supply = (fm_supply){
-        .context = share, .workers = share->what.workers, .claim = claim, .fetch = fetch, .left = left};
+        .context = share, .workers = share->what.workers, .claim = native_share_claim, .fetch = native_share_fetch, .left = native_share_left};
 }
 
 void fm_native_share_counts(const fm_native_share *share, uint64_t *skipped, uint64_t *fetched)

@@ -61,7 +61,7 @@ static void next_generation(fm_native_sites *sites)
 }
 
 /* The entry that is the key, or a new one; SIZE_MAX when there are `most` already. */
-static size_t find(fm_native_sites *sites, const entry *key, size_t i, size_t *found, size_t most)
+static size_t native_sites_find(fm_native_sites *sites, const entry *key, size_t i, size_t *found, size_t most)
 {
     for (uint32_t at = slot_of(key);; at = (at + 1) & (SLOTS - 1)) {
         uint32_t slot = sites->slots[at];
@@ -97,7 +97,7 @@ size_t fm_native_sites_index(fm_native_sites *sites, const fm_columns *columns, 
         /* What followed the last time is what follows nine times of ten. */
         size_t index = sites->next[last];
         if (found == 0 || !is_same(&sites->entries[index], &key)) {
-            index = find(sites, &key, i, &found, most);
+            index = native_sites_find(sites, &key, i, &found, most);
             if (index == SIZE_MAX) return 0;
             sites->next[last] = (uint16_t)index;
         }

@@ -95,7 +95,7 @@ static bool load_indices(const uint8_t *restrict raw, const fm_native_part *part
     return most < part->entries;
 }
 
-static void narrow(const uint64_t *restrict values, size_t count, unsigned width, void *restrict to)
+static void unpack_narrow(const uint64_t *restrict values, size_t count, unsigned width, void *restrict to)
 {
     if (width == 4)
         for (size_t i = 0; i < count; i++) ((uint32_t *)to)[i] = (uint32_t)values[i];
@@ -107,7 +107,7 @@ static void narrow(const uint64_t *restrict values, size_t count, unsigned width
 static void look_up(const uint64_t *restrict table, size_t entries, const uint16_t *restrict indices,
                     size_t count, unsigned width, uint64_t *restrict space, void *restrict to)
 {
-    narrow(table, entries, width, space);
+    unpack_narrow(table, entries, width, space);
     if (width == 8) {
         uint64_t *values = to;
         for (size_t i = 0; i < count; i++) values[i] = table[indices[i]];
@@ -130,7 +130,7 @@ static void look_up(const uint64_t *restrict table, size_t entries, const uint16
 
 /* Raw bytes to values; to NULL: they are only checked, and kept where others need them. NULL, or what is
  * wrong. */
-static const char *decode(fm_native_unpacker *unpacker, const uint8_t *raw, const fm_native_part *part,
+static const char *unpack_decode(fm_native_unpacker *unpacker, const uint8_t *raw, const fm_native_part *part,
                           size_t count, void *to)
 {
     unsigned width = fm_native_width(part->column);
@@ -164,7 +164,7 @@ static const char *decode(fm_native_unpacker *unpacker, const uint8_t *raw, cons
         if (!fm_native_numbers_load(raw, count, part, values)) return "an exception lies outside its block";
         break;
     }
-    if (to) narrow(values, count, width, to);
+    if (to) unpack_narrow(values, count, width, to);
     return NULL;
 }
 
@@ -177,7 +177,7 @@ static const char *unpack_column(fm_native_unpacker *unpacker, const uint8_t *fr
         if (ZSTD_isError(size) || size != part->raw_bytes) return "a column's zstd frame is damaged";
         from = unpacker->raw;
     }
-    const char *reason = decode(unpacker, from, part, count, to);
+    const char *reason = unpack_decode(unpacker, from, part, count, to);
     if (reason || part->column != FM_NATIVE_KIND) return reason;
     unsigned all = 0;
     for (size_t i = 0; i < count; i++) all |= ((const uint8_t *)to)[i];

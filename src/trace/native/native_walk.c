@@ -77,7 +77,7 @@ bool fm_walk_index_begins(const uint8_t *bytes)
 
 /* Moves to the next sound header of a block or of the module table, or to the index, or to the end of the
  * content. */
-static fm_status resynchronise(fm_native_blocks *blocks, uint64_t *lost, fm_error *error)
+static fm_status walk_resynchronise(fm_native_blocks *blocks, uint64_t *lost, fm_error *error)
 {
     size_t header = fm_native_block_header_size(blocks->columns), have;
     _Static_assert(FM_NATIVE_BLOCK_FIXED + FM_NATIVE_COLUMN_SIZE + 8 >= FM_NATIVE_MODULES_FIXED,
@@ -125,7 +125,7 @@ fm_status fm_walk_stray(fm_native_blocks *blocks, fm_native_event *event, fm_err
     bool block = memcmp(found, FM_NATIVE_BLOCK_MAGIC, 4) == 0,
          modules = memcmp(found, FM_NATIVE_MODULES_MAGIC, 4) == 0;
     fm_error cause;
-    fm_status status = resynchronise(blocks, &lost, &cause);
+    fm_status status = walk_resynchronise(blocks, &lost, &cause);
     if (status != FM_OK && !fm_status_is_damage(status)) {
         *error = cause;
         return status;

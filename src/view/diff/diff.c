@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c - two profiles become a diff: misses at each cache, rows by line, function and object. */
 #define _GNU_SOURCE
-#include "base/base_name.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
+#include "base/plain_text.h"
 #include "profile/attribution/attribution_check.h"
 #include "view/diff/diff_parts.h"
 #include "view/text.h"

@@ -15,7 +15,7 @@
  * others there is only the number.
  */
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "profile/attribution/line_sums.h"
 #include "view/diff/diff_parts.h"

@@ -10,9 +10,9 @@
  *     same     4 lines           787 k    787 k
  *     worse    none
  */
-#include "base/json_text.h"
+#include "base/error.h"
+#include "base/json.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "view/diff/diff_parts.h"
 #include "view/source_files.h"
 #include "view/text.h"

@@ -12,9 +12,8 @@
  */
 #include <fathom/view.h>
 
-#include "base/base_name.h"
 #include "base/error.h"
-#include "base/sized.h"
+#include "base/plain_text.h"
 #include "profile/attribution/attribution_check.h"
 #include "profile/attribution/module_name.h"
 #include "view/miss_table.h"

@@ -7,7 +7,6 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "view/text.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * terminal_profile.c - what a profile covers, in a few lines: no number is printed without it. What is
  * missing is said in capitals.
  */
-#include "base/base_name.h"
+#include "base/plain_text.h"
 #include "view/miss_table.h"
 #include "view/text.h"
 

@@ -10,9 +10,9 @@
  */
 #include <fathom/view.h>
 
-#include "base/base_name.h"
+#include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
+#include "base/plain_text.h"
 #include "base/table.h"
 #include "view/text.h"
 

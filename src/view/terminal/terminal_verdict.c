@@ -20,7 +20,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sized.h"
 #include "profile/laws.h"
 #include "view/miss_table.h"
 #include "view/source_files.h"

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* json.h - JSON that is read and written. */
+#ifndef FATHOM_BASE_JSON_H
+#define FATHOM_BASE_JSON_H
+
+#include <fathom/status.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* ======== reading ======== */
+
 /*
- * json_scan.h - JSON read piece by piece, in the order it stands in the file.
+ * JSON read piece by piece, in the order it stands in the file.
  *
  * Not a general JSON library: the caller knows what should come next and asks for it. In return it
  * needs no tree (a profile may have millions of bins), holds whole numbers of all 64 bits, and knows
  * the byte of every mistake. A failed allocation is never mistaken for bad input; a tree builder that
  * drops the end of a token when memory is short, as jansson does, would not do here.
  */
-#ifndef FATHOM_BASE_JSON_SCAN_H
-#define FATHOM_BASE_JSON_SCAN_H
-
-#include <fathom/status.h>
 
 enum { FM_JSON_BUFFER = 1 << 16, FM_JSON_DEEPEST = 64 };
 
@@ -90,5 +97,54 @@ fm_status fm_json_optional_text(fm_json_scan *scan, const char *what, char **tex
 fm_status fm_json_skip(fm_json_scan *scan);
 /* Nothing but blanks up to the end of the file. */
 fm_status fm_json_end(fm_json_scan *scan);
+
+/* ======== writing ======== */
+
+/*
+ * Writing JSON as a stream, without a tree in memory: a histogram may have millions of
+ * bins. Output errors stay in the FILE for whoever opened it to check.
+ */
+
+typedef enum fm_json_place {
+    FM_JSON_PLAIN,   /* a JSON file */
+    FM_JSON_IN_HTML, /* inside a <script> element: nothing in it may look like markup */
+} fm_json_place;
+
+/* A quoted string, or null for NULL. Bytes that are not UTF-8 become U+FFFD. In a page, which is for people
+ * to read, characters that are not seen or reorder others are written as <U+202E> (plain_text.h), but for
+ * newlines and tabs. */
+void fm_json_write_string(FILE *out, const char *text, fm_json_place place);
+/* A number that JSON can hold: not finite ones become null. Reads back as the same double. */
+void fm_json_write_real(FILE *out, double value);
+
+/* ======== fields ======== */
+
+/* The fields of an object, written one after the other, each in a line. */
+
+typedef struct fm_json_fields {
+    FILE *out;
+    const char *indent; /* of the object */
+    bool begun;         /* there is a field already */
+} fm_json_fields;
+
+static inline void fm_json_begin_field(fm_json_fields *of, const char *key)
+{
+    fprintf(of->out, "%s\n%s  \"%s\": ", of->begun ? "," : "", of->indent, key);
+    of->begun = true;
+}
+
+/* Nothing for NULL. */
+static inline void fm_json_text_field(fm_json_fields *of, const char *key, const char *text)
+{
+    if (!text) return;
+    fm_json_begin_field(of, key);
+    fm_json_write_string(of->out, text, FM_JSON_PLAIN);
+}
+
+static inline void fm_json_number_field(fm_json_fields *of, const char *key, uint64_t value)
+{
+    fm_json_begin_field(of, key);
+    fprintf(of->out, "%" PRIu64, value);
+}
 
 #endif
