@@ -54,7 +54,7 @@ typedef struct cli_estimate_options {
 int cli_sample_simulate(const cli_sample_simulation *how, const cli_estimate_options *estimating,
                         const cli_results *results, bool progress);
 
-/* sample_live.h - fathom sample -- PROGRAM: samples of a program that runs. */
+/* fathom sample -- PROGRAM: samples of a program that runs. */
 
 typedef struct cli_live_options {
     const char *json, *report, *output, *overhead, *pid, *region, *function, *method;
