@@ -95,7 +95,7 @@ fm_status fm_profile_from_times(fm_profile *profile, const fm_histogram *times, 
                                 uint64_t references, fm_error *error)
 {
     FM_REQUIRE(profile, error);
-    uint64_t all;
+    uint64_t all = 0;
     fm_status status = check_times(times, endless, &all, error);
     if (status != FM_OK) return status;
     fm_bin *bins = fm_calloc(times->count + 1, sizeof *bins);
