@@ -3,7 +3,7 @@
 # programs, shared libraries. Each becomes one object whose inner names nobody sees, in an archive; beside them
 # lie what the compilers and the linker are told: lib/fathom/cc in the build and where fathom is installed.
 set(FATHOM_CC_PLACE fathom/cc)
-target_compile_definitions(fathom PRIVATE FATHOM_CC_INSTALLED="${CMAKE_INSTALL_LIBDIR}/${FATHOM_CC_PLACE}")
+target_compile_definitions(fathom_objects PRIVATE FATHOM_CC_INSTALLED="${CMAKE_INSTALL_LIBDIR}/${FATHOM_CC_PLACE}")
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   message(STATUS "not x86-64: fathom cc has no runtime here and will say so")
   return()

@@ -30,7 +30,7 @@ if(CLANG_C_PREFIX)
   file(GLOB clang_sources CONFIGURE_DEPENDS modules/clang/*.c)
   # The middle of all front ends is compiled into the module, as what it needs of base is.
   add_library(fathom_clang MODULE ${clang_sources} src/static/front/front_form.c src/static/front/front_assume.c
-              src/static/front/front_tree.c src/static/front/front_print.c
+              src/static/front/front_tree.c src/static/front/front_trips.c src/static/front/front_print.c
               src/base/error.c src/base/memory.c src/base/control_group.c src/base/table.c)
   target_include_directories(fathom_clang PRIVATE src include modules/clang)
   target_include_directories(fathom_clang SYSTEM PRIVATE ${CLANG_C_INCLUDE})

@@ -3,7 +3,7 @@ file(GLOB FATHOM_LIBRARY_SOURCES CONFIGURE_DEPENDS
      src/base/*.c src/process/*.c src/collect/*.c src/sample/*.c src/program/*.c collect/sample/burst_log.c src/trace/*.c src/trace/*/*.c
      src/engine/*.c src/engine/*/*.c
      src/analyzer/*.c src/cluster/*.c src/profile/*.c src/profile/*/*.c src/static/*.c src/static/*/*.c src/symbols/*.c src/model/*.c
-     src/view/*.c src/view/*/*.c src/job/*.c)
+     src/view/*.c src/view/*/*.c src/job/*.c src/compile/*.c)
 add_library(fathom_objects OBJECT ${FATHOM_LIBRARY_SOURCES})
 target_include_directories(fathom_objects PRIVATE src ${CMAKE_SOURCE_DIR} PUBLIC include) # collect/protocol.h
 target_compile_definitions(fathom_objects PRIVATE FATHOM_VERSION="${PROJECT_VERSION}")

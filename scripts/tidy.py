@@ -44,10 +44,8 @@ def included():
     return found
 
 
-def commands():
+def commands(entries):
     """{source: [(command, object)]}; one source may be compiled in several ways."""
-    with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as file:
-        entries = json.load(file)
     found = {}
     for entry in entries:
         source = os.path.relpath(entry["file"])
@@ -67,8 +65,21 @@ def findings(lines, notes):
     return kept
 
 
+def translated(entries):
+    """The commands for clang, which does not know all that gcc does: where they lie."""
+    place = os.path.join(STAMPS, "commands")
+    os.makedirs(place, exist_ok=True)
+    for entry in entries:
+        entry["command"] = re.sub(r" -fno-tree-loop-distribute-patterns\b", "", entry["command"])
+    with open(os.path.join(place, "compile_commands.json"), "w", encoding="utf-8") as file:
+        json.dump(entries, file)
+    return place
+
+
 def main():
-    known, headers = commands(), None
+    with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as file:
+        entries = json.load(file)
+    known, headers, place = commands(entries), None, translated(entries)
     wanted = [os.path.relpath(name) for name in sys.argv[1:] if name != "--notes"] or sorted(known)
     deps, version = included(), subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
     stamps = {}
@@ -88,11 +99,10 @@ def main():
         stamp = os.path.join(STAMPS, whole.hexdigest())
         if not os.path.exists(stamp):
             stamps[source] = stamp
-    os.makedirs(STAMPS, exist_ok=True)
     failed = 0
 
     def look(source):
-        return source, subprocess.run(["clang-tidy", "-p", BUILD, "--quiet", "--warnings-as-errors=*", source],
+        return source, subprocess.run(["clang-tidy", "-p", place, "--quiet", "--warnings-as-errors=*", source],
                                       capture_output=True, text=True)
 
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:

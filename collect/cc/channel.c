@@ -18,7 +18,7 @@
  * Strings into words of a record, and hashes; what string.h would do, without it.
  */
 
-size_t fm_text_length(const char *text)
+static size_t text_length(const char *text)
 {
     size_t length = 0;
     while (text[length]) length++;
@@ -27,7 +27,7 @@ size_t fm_text_length(const char *text)
 
 size_t fm_text_words(uint64_t *words, size_t most, const char *text)
 {
-    size_t length = fm_text_length(text);
+    size_t length = text_length(text);
     if (length > most * 8 - 1) length = most * 8 - 1;
     size_t count = length / 8 + 1;
     for (size_t i = 0; i < count; i++) {
@@ -125,7 +125,7 @@ bool fm_session_may_be(const char *path)
 bool fm_session_open(fm_cc_process *process, const char *path)
 {
     const int place = inherited_place();
-    size_t length = path ? fm_text_length(path) : 0;
+    size_t length = path ? text_length(path) : 0;
     if (length >= sizeof process->path) return false;
     for (size_t i = 0; i < length; i++) process->path[i] = path[i];
     process->path[length] = 0;

@@ -276,7 +276,6 @@ void fm_signal_ends(fm_thread *thread, const fm_interruption *interruption);
 
 /* ---- channel.c: strings in words ---- */
 
-size_t fm_text_length(const char *text);
 /* text, ended by a zero byte and padded; returns the number of words, at most `most`. */
 size_t fm_text_words(uint64_t *words, size_t most, const char *text);
 uint64_t fm_hash(uint64_t seed, uint64_t value);

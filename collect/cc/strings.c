@@ -23,7 +23,7 @@ void *__real_memset(void *to, int value, size_t length);
 
 enum { LINE = 64 };
 
-void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
+static void tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc)
 {
     uint64_t loaded = 0, stored = 0;
     while (stored < length) {
@@ -55,7 +55,7 @@ static void *bytes_copy(void *to, const void *from, uint64_t length, uintptr_t p
     if (fm_ranges_reported((uintptr_t)to, (uintptr_t)from, length)) return __real_memmove(to, from, length);
     for (const char *source = from; length > 0;) {
         uint64_t bytes = fm_bytes_to_border((uintptr_t)next, length, PIECE);
-        fm_tell_copy((uintptr_t)next, (uintptr_t)source, bytes, pc);
+        tell_copy((uintptr_t)next, (uintptr_t)source, bytes, pc);
         __real_memmove(next, source, bytes);
         next += bytes;
         source += bytes;
@@ -70,7 +70,7 @@ static void *copy_upwards(void *to, const void *from, uint64_t length, uintptr_t
     while (length > 0) {
         uint64_t over = ((uintptr_t)to + length - 1) % PIECE + 1, bytes = over < length ? over : length;
         length -= bytes;
-        fm_tell_copy((uintptr_t)to + length, (uintptr_t)from + length, bytes, pc);
+        tell_copy((uintptr_t)to + length, (uintptr_t)from + length, bytes, pc);
         __real_memmove((char *)to + length, (const char *)from + length, bytes);
     }
     return to;
@@ -87,7 +87,8 @@ static void *copy_to_end(void *to, const void *from, uint64_t length, uintptr_t 
     return (char *)bytes_copy(to, from, length, pc) + length;
 }
 
-void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
+/* memset, reported piece by piece as it is done. */
+static void *tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc)
 {
     if (fm_ranges_reported((uintptr_t)to, 0, length)) return __real_memset(to, value, length);
     for (char *next = to; length > 0;) {
@@ -117,13 +118,13 @@ COPY(mempcpy, copy_to_end)
 
 WRAPPED(void *, memset, (void *to, int value, size_t length))
 {
-    return QUIET ? __real_memset(to, value, length) : fm_tell_and_fill(to, value, length, FM_SITE);
+    return QUIET ? __real_memset(to, value, length) : tell_and_fill(to, value, length, FM_SITE);
 }
 
 WRAPPED(void *, __memset_chk, (void *to, int value, size_t length, size_t room))
 {
     return QUIET || length > room ? __real___memset_chk(to, value, length, room)
-                                  : fm_tell_and_fill(to, value, length, FM_SITE);
+                                  : tell_and_fill(to, value, length, FM_SITE);
 }
 
 /* Newer compilers call these by themselves. */
@@ -143,7 +144,7 @@ FM_EXPORT void *__tsan_memmove(void *to, const void *from, size_t length)
 
 FM_EXPORT void *__tsan_memset(void *to, int value, size_t length)
 {
-    return QUIET ? __real_memset(to, value, length) : fm_tell_and_fill(to, value, length, FM_SITE);
+    return QUIET ? __real_memset(to, value, length) : tell_and_fill(to, value, length, FM_SITE);
 }
 
 char *__real_strncpy(char *to, const char *from, size_t length);
@@ -237,7 +238,7 @@ WRAPPED(char *, strrchr, (const char *text, int byte))
 
 static void tell_text_copy(char *to, const char *from, uintptr_t pc)
 {
-    fm_tell_copy((uintptr_t)to, (uintptr_t)from, extent_of(from, SIZE_MAX), pc);
+    tell_copy((uintptr_t)to, (uintptr_t)from, extent_of(from, SIZE_MAX), pc);
 }
 
 static void tell_append(char *to, const char *from, uintptr_t pc)
@@ -254,7 +255,7 @@ static char *padded_copy(char *to, const char *from, size_t length, uintptr_t pc
     fm_load_range((uintptr_t)from, text, pc);
     fm_store_range((uintptr_t)to, text, pc);
     __real_strncpy(to, from, text);
-    fm_tell_and_fill(to + text, 0, length - text, pc);
+    tell_and_fill(to + text, 0, length - text, pc);
     return to;
 }
 

@@ -14,8 +14,4 @@
     FM_EXPORT result __wrap_##name parameters;                                                               \
     FM_EXPORT result __wrap_##name parameters
 
-void fm_tell_copy(uintptr_t to, uintptr_t from, uint64_t length, uintptr_t pc);
-/* memset, reported piece by piece as it is done. */
-void *fm_tell_and_fill(void *to, int value, uint64_t length, uintptr_t pc);
-
 #endif

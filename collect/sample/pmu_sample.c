@@ -106,6 +106,18 @@ static long open_event(fm_sampler_thread *thread, uint32_t i, int leader, long *
     return 0;
 }
 
+/* Accesses of the thread so far, without our own; in the region. */
+static uint64_t pmu_accesses(const fm_sampler_thread *thread)
+{
+    uint64_t sum = 0, count;
+    if (thread->pmu.outside) return thread->pmu.stands;
+    for (uint32_t i = 0; i < event_count(); i++)
+        if (wanted_events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && thread->pmu.pages[i] &&
+            fm_pmu_count(thread->pmu.pages[i], &count))
+            sum += count;
+    return sum > thread->pmu.own ? sum - thread->pmu.own : 0;
+}
+
 void fm_sampler_pmu_begin(fm_sampler_thread *thread)
 {
     long files[FM_SAMPLE_PMU_EVENTS] = {-1, -1, -1, -1}, result = 0;
@@ -125,7 +137,7 @@ void fm_sampler_pmu_begin(fm_sampler_thread *thread)
     thread->pmu.own = thread->pmu.stands = 0;
     thread->pmu.outside = false;
     thread->pmu.on = true;
-    thread->pmu.own = fm_sampler_pmu_accesses(thread); /* from here on */
+    thread->pmu.own = pmu_accesses(thread); /* from here on */
     thread->pmu.outside = fm_sampler_outside();
 }
 
@@ -134,23 +146,12 @@ void fm_sampler_pmu_region(fm_sampler_thread *thread, bool enters)
     if (!thread->pmu.on || enters != thread->pmu.outside) return;
     if (enters) {
         thread->pmu.outside = false;
-        const uint64_t now = fm_sampler_pmu_accesses(thread);
+        const uint64_t now = pmu_accesses(thread);
         if (now > thread->pmu.stands) thread->pmu.own += now - thread->pmu.stands;
     } else {
-        thread->pmu.stands = fm_sampler_pmu_accesses(thread);
+        thread->pmu.stands = pmu_accesses(thread);
         thread->pmu.outside = true;
     }
-}
-
-uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread)
-{
-    uint64_t sum = 0, count;
-    if (thread->pmu.outside) return thread->pmu.stands;
-    for (uint32_t i = 0; i < event_count(); i++)
-        if (wanted_events()->events[i].roles & FM_SAMPLE_PMU_COUNTS && thread->pmu.pages[i] &&
-            fm_pmu_count(thread->pmu.pages[i], &count))
-            sum += count;
-    return sum > thread->pmu.own ? sum - thread->pmu.own : 0;
 }
 
 /* Events that were not in a counter all the time. */
@@ -171,7 +172,7 @@ void fm_sampler_now(fm_sampler_thread *thread)
         return;
     }
     if (!thread->pmu.on) return;
-    const uint64_t accesses = fm_sampler_pmu_accesses(thread);
+    const uint64_t accesses = pmu_accesses(thread);
     if (accesses > thread->work) thread->work = accesses;
     thread->lane->time = time;
     if (stood_still(thread)) fm_sampler_trouble(FM_SAMPLE_TROUBLE_SHARED);
@@ -189,7 +190,7 @@ typedef struct visit {
 static visit visit_enter(fm_sampler_thread *thread)
 {
     thread->busy = true;
-    const visit now = {fm_sampler_pmu_accesses(thread), fm_sampler_cpu()};
+    const visit now = {pmu_accesses(thread), fm_sampler_cpu()};
     if (now.accesses > thread->work) thread->work = now.accesses;
     return now;
 }
@@ -202,7 +203,7 @@ static void visit_leave(fm_sampler_thread *thread, visit then, uint64_t cost)
     lane->time = then.time > thread->own ? then.time - thread->own : 0;
     thread->own += now - then.time + cost;
     lane->own = thread->own;
-    thread->pmu.own += fm_sampler_pmu_accesses(thread) - then.accesses + FM_SAMPLER_HANDLER_ACCESSES;
+    thread->pmu.own += pmu_accesses(thread) - then.accesses + FM_SAMPLER_HANDLER_ACCESSES;
     thread->busy = false;
 }
 

@@ -209,8 +209,6 @@ void fm_sampler_pmu_begin(fm_sampler_thread *thread);
 void fm_sampler_pmu_end(fm_sampler_thread *thread);
 /* It enters the region that is sampled, or leaves it. */
 void fm_sampler_pmu_region(fm_sampler_thread *thread, bool enters);
-/* Accesses of the thread so far, without our own; in the region. */
-uint64_t fm_sampler_pmu_accesses(const fm_sampler_thread *thread);
 /* thread->work becomes what it is now; and what the lane says of it. */
 void fm_sampler_now(fm_sampler_thread *thread);
 

@@ -402,7 +402,7 @@ static handler_function handler_change(int i, handler_function handler, int flag
         fm_sampler_step_out();                                                                               \
         return i < 0 ? set(number, handler) : before;                                                        \
     }
-handler_function __sysv_signal(int, handler_function);
+handler_function __sysv_signal(int, handler_function); /* NOLINT(readability-redundant-declaration) */
 handler_function bsd_signal(int, handler_function);
 DEFINE_SIGNAL(signal, SA_RESTART)
 DEFINE_SIGNAL(bsd_signal, SA_RESTART)

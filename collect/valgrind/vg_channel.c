@@ -189,7 +189,8 @@ static void cursor_throw_away(void)
     fm_vg.mine->cursor = (Addr)thrown_away;
 }
 
-void fm_channel_stop(void)
+/* Stops tracing: from now on words are thrown away. The scheduler's next stop throws the code away. */
+static void channel_stop(void)
 {
     if (!fm_tracing()) return;
     if (chunk && fm_vg.mine->cursor > chunk) chunk_publish();
@@ -208,14 +209,14 @@ void fm_channel_seal(void)
     if (chunk_wait() && !fm_channel_order_is_detach())
         chunk_begin();
     else
-        fm_channel_stop();
+        channel_stop();
 }
 
 void fm_channel_close(void)
 {
     fm_channel *mine = fm_vg.mine;
     if (!mine) return;
-    fm_channel_stop();
+    channel_stop();
     VG_(am_munmap_valgrind)((Addr)mine->ring_address, FM_RING_BYTES);
     fm_vg.mine = NULL;
     __atomic_store_n(&mine->state, FM_CHANNEL_CLOSED, __ATOMIC_SEQ_CST);

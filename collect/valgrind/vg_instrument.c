@@ -40,10 +40,18 @@
  * adding and subtracting constants, and those that are constants. It does not know what they are for.
  */
 
-static fm_vg_base *bases; /* of each temporary of the block at hand */
+/* An address is that of its root, plus the offset; IRTemp_INVALID as root: the offset alone. */
+typedef struct address_base {
+    IRTemp root;
+    ULong offset;
+} address_base;
+#define NO_BASE (IRTemp_INVALID - 1) /* as root: nothing is known */
+
+static address_base *bases; /* of each temporary of the block at hand */
 static Int room, count;
 
-void fm_bases_begin(const IRSB *block)
+/* A block begins; its statements are to be noted in their order. */
+static void bases_begin(const IRSB *block)
 {
     count = block->tyenv->types_used;
     if (count > room) {
@@ -51,24 +59,24 @@ void fm_bases_begin(const IRSB *block)
         VG_(free)(bases);
         bases = VG_(malloc)("fathom.bases", (SizeT)room * sizeof *bases);
     }
-    for (Int i = 0; i < count; i++) bases[i] = (fm_vg_base){.root = (IRTemp)i, .offset = 0};
+    for (Int i = 0; i < count; i++) bases[i] = (address_base){.root = (IRTemp)i, .offset = 0};
 }
 
-fm_vg_base fm_base_of(const IRExpr *address)
+static address_base base_of_address(const IRExpr *address)
 {
     if (address->tag == Iex_RdTmp && address->Iex.RdTmp.tmp < (IRTemp)count)
         return bases[address->Iex.RdTmp.tmp];
     if (address->tag == Iex_Const && address->Iex.Const.con->tag == Ico_U64)
-        return (fm_vg_base){.root = IRTemp_INVALID, .offset = address->Iex.Const.con->Ico.U64};
-    return (fm_vg_base){.root = FM_VG_NO_BASE, .offset = 0};
+        return (address_base){.root = IRTemp_INVALID, .offset = address->Iex.Const.con->Ico.U64};
+    return (address_base){.root = NO_BASE, .offset = 0};
 }
 
-void fm_bases_note(const IRStmt *statement)
+static void bases_note(const IRStmt *statement)
 {
     if (statement->tag != Ist_WrTmp || statement->Ist.WrTmp.tmp >= (IRTemp)count) return;
     const IRExpr *value = statement->Ist.WrTmp.data;
-    fm_vg_base *base = &bases[statement->Ist.WrTmp.tmp];
-    if (value->tag == Iex_RdTmp) *base = fm_base_of(value);
+    address_base *base = &bases[statement->Ist.WrTmp.tmp];
+    if (value->tag == Iex_RdTmp) *base = base_of_address(value);
     if (value->tag != Iex_Binop) return;
     const Bool adds = value->Iex.Binop.op == Iop_Add64;
     const IRExpr *left = value->Iex.Binop.arg1, *right = value->Iex.Binop.arg2;
@@ -80,7 +88,7 @@ void fm_bases_note(const IRStmt *statement)
     }
     if (left->tag != Iex_RdTmp || right->tag != Iex_Const) return;
     const ULong by = right->Iex.Const.con->Ico.U64;
-    *base = fm_base_of(left);
+    *base = base_of_address(left);
     base->offset += adds ? by : -by;
 }
 
@@ -115,7 +123,7 @@ typedef struct block_state {
     UInt eight;      /* words of the eight accesses at hand */
     UInt open_count; /* and those of them that may be shared */
     struct {
-        fm_vg_base base;
+        address_base base;
         UInt word;
     } open[FM_BLOCK_EIGHT];
     Bool want_shared;
@@ -205,8 +213,8 @@ static void block_begin(block_state *block, UInt number, const VexGuestLayout *l
 /* True: the address is told by a word of these eight accesses, and shared_words says by which. */
 static Bool share_word(block_state *block, const IRExpr *address)
 {
-    const fm_vg_base base = fm_base_of(address);
-    if (base.root == FM_VG_NO_BASE) return False;
+    const address_base base = base_of_address(address);
+    if (base.root == NO_BASE) return False;
     for (UInt i = 0; i < block->open_count; i++) {
         const ULong delta = base.offset - block->open[i].base.offset;
         if (block->open[i].base.root != base.root || delta + DELTA_MOST > 2 * DELTA_MOST) continue;
@@ -389,7 +397,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
         .calls = calls,
         .want_shared = (wants & FM_WANT_SHARED) != 0,
     };
-    fm_bases_begin(in);
+    bases_begin(in);
     Int i = 0;
     for (; i < in->stmts_used && in->stmts[i]->tag != Ist_IMark; i++) add_statement(&block, in->stmts[i]);
     if (allocator != FM_NO_ALLOCATOR) fm_heap_instrument_entry(block.out, allocator);
@@ -407,7 +415,7 @@ IRSB *fm_block_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLa
             block_commit(&block);
             block.load_address = NULL;
         } else {
-            fm_bases_note(statement);
+            bases_note(statement);
             accesses_of(&block, statement);
         }
         add_statement(&block, statement);

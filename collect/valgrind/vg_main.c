@@ -102,7 +102,7 @@ static Bool client_request(ThreadId thread, UWord *arguments, UWord *result)
     return True;
 }
 
-void fm_requests_track(void)
+static void requests_track(void)
 {
     VG_(needs_client_requests)(client_request);
 }
@@ -160,7 +160,7 @@ static void tool_setup(void)
     VG_(clo_vgdb) = 0; /* unless asked for: its FIFOs stay in /tmp after SIGKILL */
     fm_modules_track();
     fm_threads_track();
-    fm_requests_track();
+    requests_track();
     fm_allocators_track();
     fm_heap_track();
     fm_process_track();

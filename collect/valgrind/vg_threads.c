@@ -54,7 +54,8 @@ static Bool read_word(Addr from, Addr *word)
     return True;
 }
 
-void fm_locals_look(ThreadId thread, UInt number)
+/* Reports what is new in a thread; number: ours. */
+static void locals_look(ThreadId thread, UInt number)
 {
     Addr pointer = 0, vector, length;
     VG_(get_shadow_regs_area)
@@ -78,18 +79,20 @@ void fm_locals_look(ThreadId thread, UInt number)
     }
 }
 
-void fm_locals_forget(ThreadId thread)
+/* it ends */
+static void locals_forget(ThreadId thread)
 {
     VG_(free)(reported[thread]);
     reported[thread] = NULL;
 }
 
-void fm_locals_restart(void)
+/* after fork */
+static void locals_restart(void)
 {
-    for (UInt i = 0; i < VG_N_THREADS; i++) fm_locals_forget(i);
+    for (UInt i = 0; i < VG_N_THREADS; i++) locals_forget(i);
 }
 
-void fm_locals_track(void)
+static void locals_track(void)
 {
     reported = VG_(calloc)("fathom.locals", VG_N_THREADS, sizeof *reported);
 }
@@ -111,14 +114,14 @@ static void thread_begins(ThreadId thread)
     SizeT size = VG_(thread_get_stack_size)(thread);
     ULong words[4] = {last_number, highest >= size ? highest + 1 - size : 0, highest, (ULong)VG_(gettid)()};
     fm_record_put(FM_RECORD_THREAD_START, 0, words, 4, NULL);
-    fm_locals_look(thread, last_number);
+    locals_look(thread, last_number);
 }
 
 static void thread_ends(ThreadId thread)
 {
     UInt number = number_of(thread);
     numbers[thread] = 0;
-    fm_locals_forget(thread);
+    locals_forget(thread);
     fm_heap_thread_ends(thread);
     if (number && !fm_process_executes()) fm_record_put(FM_RECORD_THREAD_END, number, NULL, 0, NULL);
 }
@@ -142,7 +145,7 @@ static void code_starts(ThreadId thread, ULong blocks)
 void fm_threads_look(ThreadId thread)
 {
     UInt number = number_of(thread);
-    if (number && fm_tracing()) fm_locals_look(thread, number);
+    if (number && fm_tracing()) locals_look(thread, number);
 }
 
 /* No instrumented code runs here, which makes it the place to do what must not be done while one does. */
@@ -161,7 +164,7 @@ void fm_threads_restart(ThreadId thread)
     VG_(memset)(numbers, 0, VG_N_THREADS * sizeof *numbers);
     last_number = 0;
     running = 0;
-    fm_locals_restart();
+    locals_restart();
     thread_begins(thread);
 }
 
@@ -208,7 +211,7 @@ static void signal_ends(ThreadId thread, Int signal)
 void fm_threads_track(void)
 {
     numbers = VG_(calloc)("fathom.threads", VG_N_THREADS, sizeof *numbers);
-    fm_locals_track();
+    locals_track();
     VG_(track_pre_thread_first_insn)(thread_begins);
     VG_(track_pre_thread_ll_exit)(thread_ends);
     VG_(track_start_client_code)(code_starts);

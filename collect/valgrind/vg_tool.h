@@ -46,8 +46,6 @@ void fm_channel_close(void);
 /* Has the receiver ordered the end, or gone? The second costs two system calls. */
 Bool fm_channel_order_is_detach(void);
 Bool fm_channel_receiver_is_gone(void);
-/* Stops tracing: from now on words are thrown away. The scheduler's next stop throws the code away. */
-void fm_channel_stop(void);
 
 /* Writes a record: its first word, then the words, then (unless NULL) the text with its zero byte, padded. */
 void fm_record_put(UInt kind, ULong argument, const ULong *words, UInt count, const HChar *text);
@@ -91,20 +89,6 @@ void fm_blocks_discard(void);
 /* Is this an address where Valgrind could not decode an instruction? */
 Bool fm_block_undecodable_at(Addr code);
 
-/* ---- addresses that differ by a constant (vg_instrument.c) ---- */
-
-/* An address is that of its root, plus the offset; IRTemp_INVALID as root: the offset alone. */
-typedef struct fm_vg_base {
-    IRTemp root;
-    ULong offset;
-} fm_vg_base;
-#define FM_VG_NO_BASE (IRTemp_INVALID - 1) /* as root: nothing is known */
-
-/* A block begins; its statements are to be noted in their order. */
-void fm_bases_begin(const IRSB *block);
-void fm_bases_note(const IRStmt *statement);
-fm_vg_base fm_base_of(const IRExpr *address);
-
 /* ---- threads and signals (vg_threads.c) ---- */
 
 void fm_threads_track(void);
@@ -113,19 +97,8 @@ void fm_threads_restart(ThreadId thread);
 /* Reports that the program is about to use an instruction Valgrind does not know, if it is. */
 void fm_unknown_instruction_tell(ThreadId thread);
 
-/* ---- thread-local variables (vg_threads.c) ---- */
-
-void fm_locals_track(void);
-/* Reports what is new in a thread; number: ours. */
-void fm_locals_look(ThreadId thread, UInt number);
-void fm_locals_forget(ThreadId thread); /* it ends */
-void fm_locals_restart(void);           /* after fork */
 /* Looks at a thread that allocates. */
 void fm_threads_look(ThreadId thread);
-
-/* ---- regions (vg_main.c) ---- */
-
-void fm_requests_track(void);
 
 /* ---- allocation functions (vg_allocators.c) ---- */
 

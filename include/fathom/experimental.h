@@ -9,6 +9,7 @@
  *                                     without one
  *     experimental/cluster.h          one trace analysed by the ranks of an MPI job
  *     experimental/region_formulas.h  formulas of open parameters, of source code
+ *     experimental/compile.h          programs that report their own references: how they are built
  *     experimental/checks.h           what a file is; whether a profile can be true
  *     experimental/simulate.h         a sampler tried on a stored trace
  *     experimental/verdicts.h         what the first screen and a comparison rest on
@@ -20,6 +21,7 @@
 
 #include <fathom/experimental/checks.h>
 #include <fathom/experimental/cluster.h>
+#include <fathom/experimental/compile.h>
 #include <fathom/experimental/observations.h>
 #include <fathom/experimental/pipeline.h>
 #include <fathom/experimental/region_formulas.h>

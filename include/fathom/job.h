@@ -28,10 +28,8 @@
 #include <fathom/machine.h>
 #include <fathom/phases.h>
 #include <fathom/predict.h>
-#include <fathom/profile.h>
 #include <fathom/sampled_run.h>
 #include <fathom/static.h>
-#include <fathom/trace.h>
 #include <fathom/view.h>
 
 #ifdef __cplusplus
@@ -194,24 +192,16 @@ FM_SIZED_BY(fm_status, fm_job_record, (size_t, size_t),
 
 /* A trace in another format. Of `writing`, the format (NULL: by the name's ending) and the level are looked
  * at. */
-FM_API fm_status fm_job_convert_sized(fm_job *job, const char *from, const fm_reader_options *reading,
-                                      size_t reading_size, const char *to, const fm_writer_options *writing,
-                                      size_t writing_size, fm_error *error);
-static inline fm_status fm_job_convert(fm_job *job, const char *from, const fm_reader_options *reading,
-                                       const char *to, const fm_writer_options *writing, fm_error *error)
-{
-    return fm_job_convert_sized(job, from, reading, sizeof *reading, to, writing, sizeof *writing, error);
-}
+FM_SIZED_BY(fm_status, fm_job_convert, (size_t, size_t), (sizeof(fm_reader_options), sizeof(fm_writer_options)),
+            (fm_job *job, const char *from, const fm_reader_options *reading, const char *to,
+             const fm_writer_options *writing, fm_error *error),
+            (job, from, reading, to, writing, error));
 /* Whether a stored trace is sound: a native one block by block, with a line for each where `blocks` is not
  * NULL; any other by reading it to its end. fm_job_is_complete: it is. fm_job_write makes JSON of it,
  * fm_job_show a summary. */
-FM_API fm_status fm_job_check_sized(fm_job *job, const char *path, const fm_reader_options *reading,
-                                    size_t reading_size, FILE *blocks, fm_error *error);
-static inline fm_status fm_job_check(fm_job *job, const char *path, const fm_reader_options *reading,
-                                     FILE *blocks, fm_error *error)
-{
-    return fm_job_check_sized(job, path, reading, sizeof *reading, blocks, error);
-}
+FM_SIZED(fm_status, fm_job_check, fm_reader_options,
+         (fm_job *job, const char *path, const fm_reader_options *reading, FILE *blocks, fm_error *error),
+         (job, path, reading, blocks, error));
 
 /* The phases of a trace (phases.h), which is read three times. The profile of the job is that of the whole.
  */

@@ -3,7 +3,7 @@
  * clang_loops.c - for, while, do, and for over a range. One iteration is worked off with unknown values of
  * the variables that it changes. Those that change by the same amount every time are known from then on:
  * first value + amount * iteration; the others are not, and whoever needs them is refused. Then the condition
- * says how far the loop goes (trips_of), and the unknown values are replaced.
+ * says how far the loop goes (front_trips.c), and the unknown values are replaced.
  */
 #include "clang_maker.h"
 
@@ -46,11 +46,6 @@ typedef struct swaps {
     variable *counter; /* changes by 1 in every iteration */
 } swaps;
 
-typedef struct trips {
-    const fm_form *last;
-    const fm_guard *guard;
-} trips;
-
 static entries loop_enter(fm_front *f, const loop_parts *p, const variable_set_of *set);
 static beginning loop_begin(fm_front *f, const loop_parts *p);
 /* everything as before the iteration */
@@ -68,15 +63,6 @@ static void swaps_set(fm_front *f, const swaps *of, unsigned side);
 static const fm_guard *swaps_condition(fm_front *f, const swaps *of, const entries *all);
 static void swaps_merge(fm_front *f, const loop_parts *p, const swaps *of, const entries *all,
                         const state *even, state *odd);
-
-/*
- * Up to where (down to where, where step is negative) `variable` goes, that begins with first and changes by
- * step as long as goes_on holds: last, NULL where nothing ends it. guard: a condition that holds from the
- * first iteration on or never. exact: an inequality (!=) that might have been passed before the loop begins
- * is not taken as an end. False: not understood, *why says what.
- */
-static bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *variable, const fm_form *first,
-                     int64_t step, bool exact, trips *result, const char **why);
 
 /* ---- the variable that the loop is written with ---- */
 
@@ -209,10 +195,10 @@ static const fm_form *end_by_break(fm_front *f, const loop_parts *p, const fm_gu
                                    const fm_replacement *known, size_t count, const loop_counter *c,
                                    const fm_form *last)
 {
-    trips broken;
+    fm_trips broken;
     const char *why = NULL;
     const fm_guard *stays = fm_guard_not(f, fm_guard_replace(f, ends, known, count));
-    if (!trips_of(f, stays, c->variable, c->first, c->step, true, &broken, &why) || broken.guard ||
+    if (!fm_front_trips(f, stays, c->variable, c->first, c->step, true, &broken, &why) || broken.guard ||
         !broken.last)
         refuse(f, p->where, "when the break ends this loop is not understood%s%s", why ? ": " : "",
                why ? why : "");
@@ -250,7 +236,7 @@ static void loop_finish(fm_front *f, const loop_parts *p, fm_front_node *loop, e
     }
     c.variable = fm_atom_new(f, FM_ATOM_LOOP, name);
     fm_replacement *known = replacements_of(f, all, chosen, &c);
-    trips far = {0};
+    fm_trips far = {0};
     const char *why = NULL;
     bool certain = !ends;
     if (stated) {
@@ -260,7 +246,7 @@ static void loop_finish(fm_front *f, const loop_parts *p, fm_front_node *loop, e
         const char *unknown;
         if (loop_unresolved(replaced, all, &why, &unknown))
             no_end(f, p, fm_front_text(f, "'%s', %s", unknown, why));
-        if (!trips_of(f, replaced, c.variable, c.first, c.step, false, &far, &why)) no_end(f, p, why);
+        if (!fm_front_trips(f, replaced, c.variable, c.first, c.step, false, &far, &why)) no_end(f, p, why);
         if (p->body_first) { /* the condition of one iteration is the next one's */
             if (far.guard) no_end(f, p, "it is tested behind the first iteration, and does not change");
             if (far.last) {
@@ -666,125 +652,6 @@ static void loop_find_amounts(fm_front *f, const loop_parts *p, entries *all)
             again = true;
         }
     }
-}
-
-/* ---- Up to where a loop goes: see clang_maker.h ---- */
-
-/* Is it positive? A parameter that multiplies is taken to be, and that is said. */
-static bool is_positive(fm_front *f, const fm_form *from, bool *negative)
-{
-    int64_t number;
-    *negative = false;
-    if (fm_form_is_number(from, &number)) {
-        *negative = number < 0;
-        return number != 0;
-    }
-    if (from->count != 1 || from->constant || fm_form_varies(from)) return false;
-    *negative = from->terms[0].factor < 0;
-    for (unsigned k = 0; k < from->terms[0].product->degree; k++)
-        fm_front_assume(f, fm_guard_of(f, FM_GUARD_NOT_NEGATIVE,
-                                       fm_form_subtract(f, fm_form_atom(f, from->terms[0].product->atoms[k]),
-                                                        fm_form_number(f, 1))));
-    return true;
-}
-
-/* factor * variable + rest >= 0, factor not 0. */
-static bool trips_of_inequality(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
-                                int64_t step, const fm_atom *of, const fm_form *whole, trips *result,
-                                const char **why)
-{
-    bool negative;
-    if (!is_positive(f, factor, &negative)) {
-        *why = fm_front_text(f, "whether '%s' is positive is not known", fm_form_written(f, factor));
-        return false;
-    }
-    if (negative != (step > 0)) { /* once it holds it goes on holding */
-        const fm_replacement begin = {of, first};
-        result->guard = fm_guard_of(f, FM_GUARD_NOT_NEGATIVE, fm_form_replace(f, whole, &begin, 1));
-        result->last = NULL;
-        return true;
-    }
-    result->guard = NULL;
-    if (negative) { /* variable <= floor(rest / -factor) */
-        result->last = fm_form_divide(f, FM_ATOM_FLOOR, rest, fm_form_scale(f, factor, -1));
-    } else { /* variable >= ceil(-rest / factor) = -floor(rest / factor) */
-        const fm_form *quotient = fm_form_divide(f, FM_ATOM_FLOOR, rest, factor);
-        result->last = quotient ? fm_form_scale(f, quotient, -1) : NULL;
-    }
-    if (!result->last) *why = fm_front_text(f, "'%s' is not affine", fm_form_written(f, whole));
-    return result->last != NULL;
-}
-
-/* factor * variable + rest != 0: holds until the two meet. */
-static bool until_equal(fm_front *f, const fm_form *factor, const fm_form *rest, const fm_form *first,
-                        int64_t step, bool exact, trips *result, const char **why)
-{
-    int64_t number, far;
-    if (!fm_form_is_number(factor, &number) || (number != 1 && number != -1) || (step != 1 && step != -1)) {
-        *why = "!= may never be reached by steps other than 1";
-        return false;
-    }
-    const fm_form *end = fm_form_scale(f, rest, -number); /* where they meet */
-    const fm_form *way = step > 0 ? fm_form_subtract(f, end, first) : fm_form_subtract(f, first, end);
-    if (exact && (!fm_form_is_number(way, &far) || far < 0)) {
-        *why = fm_front_text(f, "whether '%s' is reached is not known", fm_form_written(f, end));
-        return false;
-    }
-    result->guard = NULL;
-    result->last = fm_form_subtract(f, end, fm_form_number(f, step));
-    return true;
-}
-
-static bool trips_of_both(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first,
-                          int64_t step, bool exact, trips *result, const char **why)
-{
-    trips left, right;
-    bool any = goes_on->kind == FM_GUARD_OR;
-    if (!trips_of(f, goes_on->left, of, first, step, exact, &left, why) ||
-        !trips_of(f, goes_on->right, of, first, step, exact, &right, why))
-        return false;
-    if (any && (left.guard || right.guard)) {
-        *why = "its condition joins by || what does not change with what does";
-        return false;
-    }
-    result->guard = left.guard && right.guard ? fm_guard_join(f, FM_GUARD_AND, left.guard, right.guard)
-                    : left.guard              ? left.guard
-                                              : right.guard;
-    if (!left.last || !right.last)
-        result->last = any ? NULL : left.last ? left.last : right.last;
-    else
-        result->last =
-            fm_form_extremum(f, (step > 0) == any ? FM_ATOM_MAX : FM_ATOM_MIN, left.last, right.last);
-    return true;
-}
-
-static bool trips_of(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first,
-                     int64_t step, bool exact, trips *result, const char **why)
-{
-    const fm_form *factor, *rest;
-    int64_t none;
-    *result = (trips){0};
-    if (goes_on->kind == FM_GUARD_AND || goes_on->kind == FM_GUARD_OR)
-        return trips_of_both(f, goes_on, of, first, step, exact, result, why);
-    if (goes_on->kind == FM_GUARD_TRUE) return true;
-    if (goes_on->kind == FM_GUARD_FALSE) {
-        result->last = fm_form_subtract(f, first, fm_form_number(f, step));
-        return true;
-    }
-    if (!fm_form_split(f, goes_on->form, of, &factor, &rest)) {
-        *why = fm_front_text(f, "'%s' is not affine in its variable", fm_guard_text(f, goes_on));
-        return false;
-    }
-    if (fm_form_is_number(factor, &none) && none == 0) { /* does not change */
-        result->guard = fm_guard_of(f, goes_on->kind, goes_on->form);
-        return true;
-    }
-    if (goes_on->kind == FM_GUARD_NOT_NEGATIVE)
-        return trips_of_inequality(f, factor, rest, first, step, of, goes_on->form, result, why);
-    if (goes_on->kind == FM_GUARD_NOT_ZERO)
-        return until_equal(f, factor, rest, first, step, exact, result, why);
-    *why = "it goes on while two numbers are equal";
-    return false;
 }
 
 /*

@@ -4,7 +4,7 @@
  *
  * The front end works the region off once, statement by statement, with numbers that are formulas
  * (static/front/front_middle.h): what it cannot know of an integer is a parameter, a variable of a loop, or
- * data. Arrays are touched, loops are opened, and everything is written into a tree (clang_tree.h), which is
+ * data. Arrays are touched, loops are opened, and everything is written into the tree of the middle, which is
  * printed as text in the end.
  *
  * The files, each with clang_ in front of its name: module.c begins and ends, and chooses the function;

@@ -9,6 +9,7 @@
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "trace/site_index.h"
 #include "trace/site_share.h"
 
 #include <fathom/experimental/pipeline.h>
@@ -21,7 +22,7 @@
  *
  * A supply of references as one of blocks: every thread of the engine fetches its batches,
  * cuts them into blocks, and leaves out repeats (analyzer_prepare.c). With attribution, it gives them tags:
- * those of code sites, which are settled when all is fetched (site_share.h).
+ * those of code sites, which are settled when all is fetched (site_index.h).
  *
  * A thread has the blocks of a whole range to hold: accesses that touch very many are not prepared, and so
  * not for them.

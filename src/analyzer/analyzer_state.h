@@ -95,8 +95,8 @@ uint32_t fm_block_tags_exchange(fm_block_tags *tags, uint64_t block, uint32_t ta
 /* ==== analyzer ==== */
 
 enum {
-    FM_FEED_MOST =
-        2 * FM_CACHE_CHUNK, /* blocks handed to the engine at a time where they have to be made first */
+    /* blocks handed to the engine at a time where they have to be made first */
+    FM_FEED_MOST = 2 * FM_CACHE_CHUNK,
     FM_FEED_ROOM = FM_FEED_MOST + FM_CUT_ROOM,
     FM_LATE_BATCH = 65536, /* references after which late ones are reported at the latest */
 };

@@ -32,7 +32,7 @@ enum {
     BEFORE_TEXT = 64, /* the program's and the verb's name */
 };
 
-static void say(const char *format, va_list arguments)
+static void say_message(const char *format, va_list arguments)
 {
     char text[MOST], message[BEFORE_TEXT + VISIBLE * MOST + 2];
     vsnprintf(text, sizeof text, format, arguments);
@@ -49,7 +49,7 @@ void cli_complain(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say_message(format, arguments);
     va_end(arguments);
 }
 
@@ -58,7 +58,7 @@ void cli_note(const char *format, ...)
     if (cli_quiet) return;
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say_message(format, arguments);
     va_end(arguments);
 }
 
@@ -126,7 +126,7 @@ int cli_misuse(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say_message(format, arguments);
     va_end(arguments);
     fprintf(stderr, "Try 'fathom%s%s --help'.\n", current_verb ? " " : "", current_verb ? current_verb : "");
     return CLI_USAGE;

@@ -13,7 +13,7 @@
 
 static volatile sig_atomic_t broken;
 
-static void remember(int number)
+static void remember_signal(int number)
 {
     (void)number;
     broken = 1;
@@ -23,7 +23,7 @@ void cli_pipe_watch(void)
 {
     struct sigaction current;
     if (sigaction(SIGPIPE, NULL, &current) != 0 || current.sa_handler != SIG_DFL) return;
-    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = remember_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGPIPE, &action, NULL);
 }

@@ -53,8 +53,8 @@ static int check_mpi(const analyze_options *options, const cli_analysis *what, s
     return -1;
 }
 
-static int check(const analyze_options *options, const cli_results *results, size_t traces,
-                 cli_analysis *what, fm_reader_options *reading)
+static int check_options(const analyze_options *options, const cli_results *results, size_t traces,
+                         cli_analysis *what, fm_reader_options *reading)
 {
     int code = cli_analysis_check(&options->analysis, what);
     if (code < 0) code = cli_attribution_check(&options->attribution, options->json);
@@ -87,8 +87,8 @@ static void say_remedy(const cli_analysis *what)
              "--bound BLOCKS forgets what no cache of interest would keep");
 }
 
-static int analyze(const char *path, const analyze_options *options, const cli_results *results,
-                   const cli_analysis *what, const fm_reader_options *reading)
+static int analyze_trace(const char *path, const analyze_options *options, const cli_results *results,
+                         const cli_analysis *what, const fm_reader_options *reading)
 {
     fm_job_options analysis = cli_job_options(what);
     cli_job job;
@@ -165,8 +165,8 @@ int cli_verb_analyze(int argc, char **argv)
                                  .also = also};
     cli_analysis what;
     fm_reader_options reading = {0};
-    code = check(&options, &results, count, &what, &reading);
+    code = check_options(&options, &results, count, &what, &reading);
     if (code < 0 && !options.mpi.mpi) code = cli_results_try(&results);
-    if (code < 0) code = analyze(count > 0 ? argv[1] : NULL, &options, &results, &what, &reading);
+    if (code < 0) code = analyze_trace(count > 0 ? argv[1] : NULL, &options, &results, &what, &reading);
     return cli_finish(code);
 }

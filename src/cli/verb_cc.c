@@ -1,385 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb_cc.c - `fathom cc`, `fathom c++` and `fathom fc`: the user's compiler, with instrumentation added
- * where it compiles and the runtime (collect/cc) where it links. All arguments go through as they are; the
- * compiler takes this process's place, so its status is ours.
+ * verb_cc.c - `fathom cc`, `fathom c++` and `fathom fc`: the user's compiler, with instrumentation added by
+ * the library (fathom/experimental/compile.h). It takes this process's place, so its status is ours.
  */
 #include "cli.h"
-#include "compiler_line.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct cc_language {
-    const char *verb, *variable, *usual; /* the verb, what chooses the compiler, the compiler otherwise */
-    const char *what, *source;           /* its name, for people and for -x */
-} cc_language;
-
-static const cc_language c_language = {"cc", "FATHOM_CC", "gcc", "C", "c"};
-static const cc_language cxx_language = {"c++", "FATHOM_CXX", "g++", "C++", "c++"};
-static const cc_language fortran_language = {"fc", "FATHOM_FC", "gfortran", "Fortran", "f95-cpp-input"};
-
-typedef enum cc_family { FAMILY_UNKNOWN, FAMILY_GCC, FAMILY_CLANG } cc_family;
-
-/* ---- the new command line ---- */
-
-enum { ADDED_MOST = 64 }; /* words that this file adds */
-
-/* Words of others, and some that were made here. */
-typedef struct cc_command {
-    char **words;
-    size_t count, room;
-    char *made[ADDED_MOST];
-    size_t made_count;
-} cc_command;
-
-/* There is room for all arguments, all words of the compiler, and ADDED_MOST. */
-static void add(cc_command *line, const char *word)
-{
-    if (line->count + 1 < line->room) line->words[line->count++] = (char *)(uintptr_t)word;
-}
-
-/* Takes a word over that was allocated. False: it is NULL, or one too many. */
-static bool keep(cc_command *line, char *word)
-{
-    if (line->made_count == ADDED_MOST) {
-        free(word);
-        return false;
-    }
-    line->made[line->made_count++] = word;
-    return word != NULL;
-}
-
-/* Adds the three parts as one word. False: out of memory. */
-static bool add_joined(cc_command *line, const char *a, const char *b, const char *c)
-{
-    size_t length = strlen(a) + strlen(b) + strlen(c) + 1;
-    char *text = malloc(length);
-    if (text) snprintf(text, length, "%s%s%s", a, b, c);
-    if (!keep(line, text)) return false;
-    add(line, text);
-    return true;
-}
-
-static void command_free(cc_command *line)
-{
-    for (size_t i = 0; i < line->made_count; i++) free(line->made[i]);
-    free(line->words);
-}
-
-/* ---- where the runtime is ---- */
-
-typedef struct cc_parts {
-    char path[4200];
-} cc_parts;
-
-/* Beside the program where it was built, or below the prefix it was installed to. False after a message. */
-static bool find_parts(cc_parts *parts)
-{
-    char self[4096], archive[4300];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0) {
-        cli_complain("cannot tell where fathom lies: /proc/self/exe: %s", strerror(errno));
-        return false;
-    }
-    self[length] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash) *slash = '\0';
-    static const char *const places[] = {"lib/fathom/cc", "../" FATHOM_CC_INSTALLED};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(parts->path, sizeof parts->path, "%s/%s", self, places[i]);
-        snprintf(archive, sizeof archive, "%s/libtsan.a", parts->path);
-        if (access(archive, R_OK) != 0) continue;
-        if (!strchr(parts->path, ',')) return true;
-        cli_complain("%s: the linker cannot be told of a directory with a comma in its name", parts->path);
-        return false;
-    }
-    cli_complain("its runtime is missing: no libtsan.a in %s/%s nor in %s/%s; build or install fathom whole "
-                 "(make, make install), on x86-64",
-                 self, places[0], self, places[1]);
-    return false;
-}
-
-/* ---- the compiler ---- */
-
-static cc_family family_by_name(const char *name)
-{
-    const char *base = strrchr(name, '/');
-    base = base ? base + 1 : name;
-    if (strstr(base, "clang")) return FAMILY_CLANG;
-    if (strstr(base, "gcc") || strstr(base, "g++") || strstr(base, "gfortran")) return FAMILY_GCC;
-    return FAMILY_UNKNOWN;
-}
-
-typedef struct cc_compiler {
-    cc_family family;
-    int version;           /* clang's: the first number; 0: not known */
-    char full_version[32]; /* gcc's, "12.2.0"; "": not known */
-} cc_compiler;
-
-/* Has the compiler answer a question, and `take` each line of the answer. */
-static void ask_compiler(const cc_command *compiler, const char *const *question, cc_compiler *found,
-                         void take(cc_compiler *found, const char *line))
-{
-    int ends[2];
-    if (pipe(ends) != 0) return;
-    pid_t child = fork();
-    if (child == 0) {
-        for (size_t i = 0; i == 0 || question[i - 1]; i++)
-            compiler->words[compiler->count + i] = (char *)(uintptr_t)question[i];
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        execvp(compiler->words[0], compiler->words);
-        _exit(127);
-    }
-    close(ends[1]);
-    FILE *answer = fdopen(ends[0], "r");
-    char line[512];
-    while (answer && child > 0 && fgets(line, sizeof line, answer)) take(found, line);
-    if (answer)
-        fclose(answer);
-    else
-        close(ends[0]);
-    if (child > 0)
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-        }
-}
-
-static void take_macro(cc_compiler *found, const char *line)
-{
-    if (strncmp(line, "#define __clang__ ", 18) == 0) found->family = FAMILY_CLANG;
-    if (strncmp(line, "#define __GNUC__ ", 17) == 0 && found->family == FAMILY_UNKNOWN)
-        found->family = FAMILY_GCC;
-    if (strncmp(line, "#define __clang_major__ ", 24) == 0) found->version = atoi(line + 24);
-}
-
-static void take_version(cc_compiler *found, const char *line)
-{
-    const size_t length = strspn(line, "0123456789.");
-    snprintf(found->full_version, sizeof found->full_version, "%.*s", (int)length, line);
-}
-
-/* The compiler's words ("ccache gcc" is two), at the beginning of the command line. False: out of memory. */
-static bool choose_compiler(const cc_language *language, cc_command *line)
+/* FATHOM_CC="fathom cc" would never end. */
+static bool is_ourselves(const fm_compiler *language)
 {
     const char *chosen = getenv(language->variable);
-    if (!chosen || chosen[strspn(chosen, " \t")] == '\0') chosen = language->usual;
-    char *text = strdup(chosen), *rest = NULL;
-    if (!keep(line, text)) return false;
-    for (char *word = strtok_r(text, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
-        add(line, word);
-    return line->count > 0;
+    if (!chosen) return false;
+    chosen += strspn(chosen, " \t");
+    const size_t length = strcspn(chosen, " \t"), own = strlen("fathom");
+    return length >= own && strncmp(chosen + length - own, "fathom", own) == 0 &&
+           (length == own || chosen[length - own - 1] == '/');
 }
 
-/* FATHOM_CC="fathom cc" would never end. */
-static bool is_ourselves(const char *compiler)
+static int compile_with(const fm_compiler *language, int argc, char **argv)
 {
-    const char *base = strrchr(compiler, '/');
-    return strcmp(base ? base + 1 : compiler, "fathom") == 0;
-}
-
-static cc_compiler compiler_of(const cc_command *compiler, const cc_language *language)
-{
-    cc_compiler found = {.family = FAMILY_UNKNOWN};
-    for (size_t i = 0; i < compiler->count && found.family == FAMILY_UNKNOWN; i++)
-        found.family = family_by_name(compiler->words[i]);
-    /* The options for clang depend on its version. */
-    const char *const macros[] = {"-E", "-dM", "-x", language->source, "/dev/null", NULL};
-    static const char *const version[] = {"-dumpfullversion", NULL};
-    if (found.family != FAMILY_GCC) ask_compiler(compiler, macros, &found, take_macro);
-    if (found.family == FAMILY_GCC) ask_compiler(compiler, version, &found, take_version);
-    return found;
-}
-
-/* ---- what is added ---- */
-
-/*
- * clang's ThreadSanitizer reports functions and does the atomic operations. Loads and stores are left to the
- * AddressSanitizer for kernels, which calls a function for each and brings neither a runtime nor a layout of
- * its own: it sees local arrays whose address goes nowhere, and accesses of every size, which the other
- * leaves out (collect/cc/README.md).
- */
-static void add_clang(cc_command *line, int version, bool openmp)
-{
-    static const char *const past_driver[] = {
-        /* The driver would link runtimes of its own and insist on position-independent programs. */
-        "-fsanitize=thread", "-fsanitize=kernel-address",
-        /* A call in every function, without which one that calls nothing would not be reported. */
-        "-fsanitize-coverage-type=1", "-fsanitize-coverage-trace-pc", NULL};
-    static const char *const to_passes[] = {"-tsan-instrument-memory-accesses=0",
-                                            "-asan-instrumentation-with-call-threshold=0",
-                                            "-asan-memory-access-callback-prefix=__fathom_",
-                                            "-asan-max-ins-per-bb=2000000000",
-                                            "-asan-opt=0",
-                                            "-asan-stack=0",
-                                            "-asan-globals=0",
-                                            NULL};
-    /*
-     * clang calls loops of OpenMP parallel that write what they sum up into memory (schedule(dynamic),
-     * guided, runtime; for simd), and its vectoriser believes it: wrong sums, also by -fsanitize=address, and
-     * without any sanitizer at -O1. An ordinary -O2 build only has the sum in a register by then, which
-     * instrumentation for addresses forbids.
-     */
-    static const char *const one_by_one[] = {"-force-vector-width=1", "-force-vector-interleave=1", NULL};
-    for (size_t i = 0; past_driver[i]; i++) {
-        add(line, "-Xclang");
-        add(line, past_driver[i]);
-    }
-    for (size_t i = 0; to_passes[i]; i++) {
-        add(line, "-mllvm");
-        add(line, to_passes[i]);
-    }
-    if (version >= 13) {
-        add(line, "-mllvm");
-        add(line, "-asan-use-stack-safety=0");
-    }
-    for (size_t i = 0; openmp && one_by_one[i]; i++) {
-        add(line, "-mllvm");
-        add(line, one_by_one[i]);
-    }
-}
-
-/* The plug-in for this gcc (collect/gcc), where there is one. False: out of memory. */
-static bool add_plugin(cc_command *line, const cc_compiler *compiler, const char *parts, bool *added)
-{
-    char path[4300];
-    snprintf(path, sizeof path, "%s/gcc-%s.so", parts, compiler->full_version);
-    *added = compiler->full_version[0] && access(path, R_OK) == 0;
-    return !*added || add_joined(line, "-fplugin=", path, "");
-}
-
-/*
- * With the plug-in, hooks are called from what the optimiser made; without it, from what it begins with, and
- * local arrays need another way to be seen (collect/cc/README.md).
- */
-static bool add_gcc(cc_command *line, const compiler_line *asked, const cc_compiler *compiler,
-                    const char *parts)
-{
-    bool late = false, compiles = asked->sources || asked->lto;
-    /* The assembler, with a file to read, would not look at a pipe. */
-    bool reads_file = compiles && !asked->pipe;
-    /* What it does to calls is for gcc's own output, in its usual syntax. */
-    bool inlines = reads_file && !asked->intel && !asked->assembles;
-    bool fine = add_joined(line, "-specs=", parts, "/gcc.specs");
-    if (fine && compiles) fine = add_plugin(line, compiler, parts, &late);
-    if (fine && !late) fine = add_joined(line, "-specs=", parts, "/gcc-early.specs");
-    if (fine && !late && reads_file) fine = add_joined(line, "-Wa,", parts, "/early.s");
-    if (fine && inlines && (asked->pic || asked->shared)) add(line, "-Wa,--defsym,fathom_pic=1");
-    if (fine && inlines) fine = add_joined(line, "-Wa,", parts, "/inline.s");
-    return fine;
-}
-
-static bool add_compiling(cc_command *line, const compiler_line *asked, const cc_compiler *compiler,
-                          const char *parts)
-{
-    if (!asked->debug_chosen && (asked->sources || compiler->family == FAMILY_GCC)) add(line, "-g");
-    if (compiler->family == FAMILY_GCC) return add_gcc(line, asked, compiler, parts);
-    if (asked->sources || asked->lto) add_clang(line, compiler->version, asked->openmp);
-    return true;
-}
-
-static bool add_linking(cc_command *line, const compiler_line *asked, const cc_language *language,
-                        const char *parts)
-{
-    const char *archive = asked->shared      ? "/libtsan_library.a"
-                          : asked->is_static ? "/libtsan_static.a"
-                                             : "/libtsan.a";
-    add(line, "-Wl,-u,__fathom_anchor"); /* also where a library on the line has the hooks already */
-    /* libstdc++.a calls what is wrapped, whether the program does or not, and comes behind. */
-    bool static_cxx = asked->is_static && !asked->shared && (asked->cxx_named || language == &cxx_language);
-    if (static_cxx) add(line, "-Wl,-u,__wrap__Znwm,-u,__wrap___gxx_personality_v0");
-    add(line, "-Xlinker"); /* not as an input, which -x might take for a source */
-    bool fine = add_joined(line, parts, archive, "") && add_joined(line, "-Wl,@", parts, "/wraps");
-    if (fine && asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-library");
-    if (fine && asked->is_static && !asked->shared) fine = add_joined(line, "-Wl,@", parts, "/wraps-static");
-    if (fine && !asked->is_static && !asked->shared)
-        fine = add_joined(line, "-Wl,--dynamic-list=", parts, "/exports");
-    /* What gcc's object-size checks call, see collect/cc/README.md. */
-    if (!asked->checks) add(line, "-Wl,--defsym,__ubsan_handle_type_mismatch_v1=__fathom_nothing");
-    if (static_cxx && asked->cxx_named) add(line, "-lstdc++");
-    add(line, "-lpthread"); /* parts of libc since glibc 2.34, libraries before */
-    add(line, "-ldl");
-    return fine;
-}
-
-/* -1 to go on, or an exit code after a message. */
-static int refuse(const cc_language *language, const compiler_line *asked)
-{
-    if (asked->other_word) {
-        cli_complain("-m32 and -mx32: there is no runtime but for x86-64");
-        return CLI_USAGE;
-    }
-    if (asked->sanitizer[0] == '\0') return -1;
-    cli_complain(
-        "-fsanitize=%s has a runtime of its own, which cannot be in the same program as fathom's; leave "
-        "it out to profile the program, or call %s itself",
-        asked->sanitizer, language->usual);
-    return CLI_USAGE;
-}
-
-static int out_of_memory(void)
-{
-    cli_complain("out of memory: no room for the command line");
+    fm_compile *compile;
+    fm_error error;
+    if (is_ourselves(language))
+        return cli_misuse("%s names fathom itself: it must name a compiler", language->variable);
+    if (fm_compile_create(&compile, language, argc - 1, argv + 1, &error)) return cli_fail(&error);
+    char *const *words = fm_compile_words(compile);
+    execvp(words[0], words);
+    cli_complain("%s: %s; %s chooses the %s compiler", words[0], strerror(errno), language->variable,
+                 language->what);
+    fm_compile_destroy(compile);
     return CLI_FAILED;
 }
 
-/* Adds the arguments, and what instruments. -1, or an exit code after a message. */
-static int complete(const cc_language *language, cc_command *line, int argc, char **argv)
-{
-    compiler_line asked;
-    if (!compiler_line_read(&asked, argc - 1, argv + 1)) return out_of_memory();
-    bool instruments = asked.inputs && !asked.question && !asked.freestanding;
-    bool links = instruments && !asked.no_link && !asked.relocatable && (!asked.no_libc || asked.libc_named);
-    cc_parts parts;
-    if (instruments) {
-        int code = refuse(language, &asked);
-        if (code >= 0) return code;
-        cc_compiler compiler = compiler_of(line, language);
-        if (compiler.family == FAMILY_UNKNOWN) {
-            cli_complain("%s: cannot be run, or is neither gcc nor clang; %s chooses the %s compiler",
-                         line->words[0], language->variable, language->what);
-            return CLI_FAILED;
-        }
-        if (!find_parts(&parts)) return CLI_FAILED;
-        /* Before the user's own options, so that those win. */
-        if (!add_compiling(line, &asked, &compiler, parts.path)) return out_of_memory();
-    }
-    for (int i = 1; i < argc; i++) add(line, argv[i]);
-    /* After the objects that need it. */
-    if (links && !add_linking(line, &asked, language, parts.path)) return out_of_memory();
-    line->words[line->count] = NULL;
-    return -1;
-}
-
-static int compile(const cc_language *language, int argc, char **argv)
-{
-    const char *chosen = getenv(language->variable);
-    cc_command line = {.room = (size_t)argc + (chosen ? strlen(chosen) : 1) + ADDED_MOST};
-    line.words = calloc(line.room, sizeof *line.words);
-    int code;
-    if (!line.words || !choose_compiler(language, &line))
-        code = out_of_memory();
-    else if (is_ourselves(line.words[0]))
-        code = cli_misuse("%s names fathom itself: it must name a compiler", language->variable);
-    else
-        code = complete(language, &line, argc, argv);
-    if (code < 0) {
-        execvp(line.words[0], line.words);
-        cli_complain("%s: %s; %s chooses the %s compiler", line.words[0], strerror(errno), language->variable,
-                     language->what);
-        code = CLI_FAILED;
-    }
-    command_free(&line);
-    return code;
-}
-
-/* ---- the verbs ---- */
-
-static int run(const cc_language *language, const char *usage, const char *example, int argc, char **argv)
+static int run_compiler(const fm_compiler *language, const char *usage, const char *example, int argc,
+                        char **argv)
 {
     const cli_option none[] = {{0}};
     char about[1600], notes[1200];
@@ -412,25 +70,25 @@ static int run(const cc_language *language, const char *usage, const char *examp
         return cli_finish(cli_parse(&command, argc, argv, &count));
     }
     if (argc < 2) return cli_misuse("nothing to compile: arguments for %s are expected", language->usual);
-    return compile(language, argc, argv);
+    return compile_with(language, argc, argv);
 }
 
 int cli_verb_cc(int argc, char **argv)
 {
-    return run(&c_language, "fathom cc ARGUMENTS...",
-               "  fathom cc -O2 prog.c -o prog && fathom run -- ./prog\n"
-               "  make CC=\"fathom cc\" CXX=\"fathom c++\"\n",
-               argc, argv);
+    return run_compiler(fm_compiler_at(0), "fathom cc ARGUMENTS...",
+                        "  fathom cc -O2 prog.c -o prog && fathom run -- ./prog\n"
+                        "  make CC=\"fathom cc\" CXX=\"fathom c++\"\n",
+                        argc, argv);
 }
 
 int cli_verb_cxx(int argc, char **argv)
 {
-    return run(&cxx_language, "fathom c++ ARGUMENTS...",
-               "  fathom c++ -O2 prog.cc -o prog && fathom run -- ./prog\n", argc, argv);
+    return run_compiler(fm_compiler_at(1), "fathom c++ ARGUMENTS...",
+                        "  fathom c++ -O2 prog.cc -o prog && fathom run -- ./prog\n", argc, argv);
 }
 
 int cli_verb_fc(int argc, char **argv)
 {
-    return run(&fortran_language, "fathom fc ARGUMENTS...",
-               "  fathom fc -O2 prog.f90 -o prog && fathom run -- ./prog\n", argc, argv);
+    return run_compiler(fm_compiler_at(2), "fathom fc ARGUMENTS...",
+                        "  fathom fc -O2 prog.f90 -o prog && fathom run -- ./prog\n", argc, argv);
 }

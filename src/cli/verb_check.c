@@ -5,8 +5,8 @@
  */
 #include "results.h"
 
-static int check(const char *path, const char *json, const fm_reader_options *reading, bool verbose,
-                 bool progress)
+static int check_trace(const char *path, const char *json, const fm_reader_options *reading, bool verbose,
+                       bool progress)
 {
     static const cli_attribution_options no_attribution;
     const cli_results results = {.json = json, .attribution = &no_attribution, .no_profiles = true};
@@ -50,5 +50,5 @@ int cli_verb_check(int argc, char **argv)
     fm_reader_options options;
     code = cli_reader_options(&trace, &options);
     if (code >= 0) return code;
-    return cli_finish(check(argv[1], json, &options, verbose, progress));
+    return cli_finish(check_trace(argv[1], json, &options, verbose, progress));
 }

@@ -30,7 +30,7 @@ static void say_accuracy(const fm_profile *profile, char which)
     printf("\n");
 }
 
-static int compare(const fm_profile *a, const fm_profile *b, char **paths, const char *json)
+static int compare_profiles(const fm_profile *a, const fm_profile *b, char **paths, const char *json)
 {
     fm_comparison comparison;
     fm_error error;
@@ -92,8 +92,9 @@ int cli_verb_compare(int argc, char **argv)
         return cli_fail(&error);
     }
     const fm_profile *of_a, *of_b;
-    code = cli_profile_choose_two(&a, &b, granularity, argv, &of_a, &of_b) ? compare(of_a, of_b, argv, json)
-                                                                           : CLI_USAGE;
+    code = cli_profile_choose_two(&a, &b, granularity, argv, &of_a, &of_b)
+               ? compare_profiles(of_a, of_b, argv, json)
+               : CLI_USAGE;
     fm_profile_list_clear(&a);
     fm_profile_list_clear(&b);
     return cli_finish(code);

@@ -12,7 +12,7 @@ typedef struct convert_options {
     cli_trace_options trace;
 } convert_options;
 
-static int convert(const char *input, const convert_options *options, const fm_reader_options *reading)
+static int convert_trace(const char *input, const convert_options *options, const fm_reader_options *reading)
 {
     static const cli_attribution_options no_attribution;
     const cli_results results = {.attribution = &no_attribution, .no_profiles = true, .no_text = true};
@@ -65,5 +65,5 @@ int cli_verb_convert(int argc, char **argv)
     fm_reader_options reading;
     code = cli_reader_options(&options.trace, &reading);
     if (code >= 0) return code;
-    return cli_finish(convert(argv[1], &options, &reading));
+    return cli_finish(convert_trace(argv[1], &options, &reading));
 }

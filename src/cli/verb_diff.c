@@ -33,7 +33,7 @@ static int find_caches(const diff_options *options, const fm_profile *before, co
 }
 
 /* Each of --fail-if; separated by commas outside of brackets. -1, or an exit code after a message. */
-static int judge(fm_diff *diff, const char *conditions, bool *failed)
+static int judge_conditions(fm_diff *diff, const char *conditions, bool *failed)
 {
     char text[sizeof(cli_joined)];
     size_t length = 0;
@@ -91,7 +91,7 @@ static int write_file(const char *path, result_kind kind, const fm_diff *diff, c
     return fm_output_commit(output, &error) ? cli_fail(&error) : -1;
 }
 
-static int deliver(const fm_diff *diff, const diff_options *options, fm_by by)
+static int deliver_diff(const fm_diff *diff, const diff_options *options, fm_by by)
 {
     int code = write_file(options->json, JSON, diff, options, by);
     if (code < 0) code = write_file(options->markdown, MARKDOWN, diff, options, by);
@@ -131,8 +131,8 @@ static int diff_profiles(const fm_profile *before, const fm_profile *after, char
     how.caches = found->caches;
     how.cache_count = found->count;
     if (code < 0 && fm_diff_create(&diff, before, after, &how, &error)) code = cli_fail(&error);
-    if (code < 0) code = judge(diff, options->conditions.text, &failed);
-    if (code < 0) code = deliver(diff, options, by);
+    if (code < 0) code = judge_conditions(diff, options->conditions.text, &failed);
+    if (code < 0) code = deliver_diff(diff, options, by);
     if (code < 0) note_reasons(diff);
     fm_diff_destroy(diff);
     free(text);
@@ -143,7 +143,7 @@ static int diff_profiles(const fm_profile *before, const fm_profile *after, char
     return failed ? CLI_CONDITION : of_before ? of_before : of_after;
 }
 
-static int check(const diff_options *options, char **paths)
+static int check_options(const diff_options *options, char **paths)
 {
     if (cli_is_stdout(paths[1]) && cli_is_stdout(paths[2]))
         return cli_misuse("only one of the two profiles can come from standard input");
@@ -197,7 +197,7 @@ int cli_verb_diff(int argc, char **argv)
     size_t count;
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
-    if ((code = check(&options, argv)) >= 0) return code;
+    if ((code = check_options(&options, argv)) >= 0) return code;
     fm_profile_list before, after;
     fm_error error;
     if (fm_profile_read(argv[1], &before, &error)) return cli_fail(&error);

@@ -14,8 +14,8 @@ typedef struct gen_options {
     bool progress;
 } gen_options;
 
-static fm_status generate(fm_generator *generator, fm_writer *writer, const gen_options *options,
-                          fm_error *error)
+static fm_status generate_trace(fm_generator *generator, fm_writer *writer, const gen_options *options,
+                                fm_error *error)
 {
     enum { BATCH = 1 << 14 };
     uint64_t *keys = malloc(BATCH * sizeof *keys);
@@ -38,7 +38,7 @@ static fm_status generate(fm_generator *generator, fm_writer *writer, const gen_
     return status == FM_OK ? fm_writer_finish(writer, error) : status;
 }
 
-static int run(const gen_options *options)
+static int run_generator(const gen_options *options)
 {
     fm_generator *generator = NULL;
     fm_writer *writer = NULL;
@@ -46,7 +46,7 @@ static int run(const gen_options *options)
     fm_writer_options writing = {.format = options->format, .level = options->writing_level};
     fm_status status = fm_generator_create(&generator, &options->stream, &error);
     if (status == FM_OK) status = fm_writer_open(&writer, options->output, &writing, &error);
-    if (status == FM_OK) status = generate(generator, writer, options, &error);
+    if (status == FM_OK) status = generate_trace(generator, writer, options, &error);
     int code = status == FM_OK ? CLI_COMPLETE : cli_fail(&error);
     fm_writer_close(writer);
     fm_generator_destroy(generator);
@@ -104,5 +104,5 @@ int cli_verb_gen(int argc, char **argv)
     if ((code = cli_check_level(options.level, false, &options.writing_level)) >= 0) return code;
     options.stream.pattern = argv[1];
     options.stream.references = references;
-    return run(&options);
+    return run_generator(&options);
 }

@@ -145,7 +145,7 @@ static int add_default(cache_table *table, const mrc_options *options, const cho
     return table->count ? -1 : add_machine(table, options, all->profiles[0]);
 }
 
-static int fill(cache_table *table, const mrc_options *options, const chosen *all)
+static int fill_table(cache_table *table, const mrc_options *options, const chosen *all)
 {
     const uint64_t granularity = all->profiles[0]->granularity;
     int code = add_default(table, options, all);
@@ -202,7 +202,7 @@ static void show_hit_ratio(const fm_profile *profile, const char *name, double r
                blocks);
 }
 
-static int show(const chosen *all, const cache_table *table, double hit_ratio)
+static int show_curves(const chosen *all, const cache_table *table, double hit_ratio)
 {
     fm_view_options view = cli_view_options();
     fm_error error;
@@ -221,16 +221,16 @@ static int show(const chosen *all, const cache_table *table, double hit_ratio)
     return -1;
 }
 
-static int answer(const chosen *all, char **paths, const mrc_options *options)
+static int answer_question(const chosen *all, char **paths, const mrc_options *options)
 {
     cache_table *table = calloc(1, sizeof *table);
     if (!table) return cli_out_of_memory();
     mrc_options used = *options;
     int code = leave_machine_out(&used, all->profiles[0]);
     if (code < 0) code = cli_check_profile_sizes(options->sizes, all->profiles, all->count);
-    if (code < 0) code = fill(table, &used, all);
+    if (code < 0) code = fill_table(table, &used, all);
     if (code < 0 && !cli_is_stdout(options->csv) && !cli_is_stdout(options->json))
-        code = show(all, table, options->hit_ratio);
+        code = show_curves(all, table, options->hit_ratio);
     if (code < 0) code = write_file(options->csv, false, all, table);
     if (code < 0) code = write_file(options->json, true, all, table);
     free(table);
@@ -255,7 +255,7 @@ static int read_profiles(chosen *all, char **paths, size_t count, uint64_t granu
     return -1;
 }
 
-static int check(const mrc_options *options, char **paths, size_t count)
+static int check_options(const mrc_options *options, char **paths, size_t count)
 {
     size_t from_standard_input = 0;
     for (size_t i = 0; i < count; i++) from_standard_input += cli_is_stdout(paths[i]);
@@ -305,11 +305,11 @@ int cli_verb_mrc(int argc, char **argv)
     size_t count;
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
-    if ((code = check(&options, argv + 1, count)) >= 0) return code;
+    if ((code = check_options(&options, argv + 1, count)) >= 0) return code;
     chosen *all = calloc(1, sizeof *all);
     if (!all) return cli_out_of_memory();
     code = read_profiles(all, argv + 1, count, options.granularity);
-    if (code < 0) code = answer(all, argv + 1, &options);
+    if (code < 0) code = answer_question(all, argv + 1, &options);
     for (size_t i = 0; i < all->count; i++) fm_profile_list_clear(&all->files[i]);
     free(all);
     return cli_finish(code);

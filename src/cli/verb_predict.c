@@ -54,7 +54,7 @@ static int predict_with(const fm_model *model, cli_job *job, const predict_optio
     return cli_job_end(job, status, &error);
 }
 
-static int predict(const char *path, const predict_options *options, fm_bins bins)
+static int predict_profile(const char *path, const predict_options *options, fm_bins bins)
 {
     static const cli_attribution_options no_attribution;
     const cli_results results = {.json = options->json,
@@ -129,5 +129,5 @@ int cli_verb_predict(int argc, char **argv)
     if (options.bins && (!fm_bins_from_name(options.bins, &bins) || bins == FM_BINS_EXACT))
         return cli_misuse("--bins: expected loglinear or log2, found '%s'", options.bins);
     options.data_size = (double)number;
-    return cli_finish(predict(argv[1], &options, bins));
+    return cli_finish(predict_profile(argv[1], &options, bins));
 }

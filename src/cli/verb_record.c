@@ -18,8 +18,8 @@ typedef struct record_options {
     cli_collect_options collect;
 } record_options;
 
-static int record(const record_options *options, int level, const fm_collect_options *program,
-                  fm_job_end *end)
+static int record_program(const record_options *options, int level, const fm_collect_options *program,
+                          fm_job_end *end)
 {
     static const cli_attribution_options no_attribution;
     const cli_results results = {.attribution = &no_attribution, .text = CLI_TEXT_ERROR, .no_profiles = true};
@@ -85,6 +85,6 @@ int cli_verb_record(int argc, char **argv)
     if (options.pass_status && program.stop_at_limit)
         return cli_misuse("--pass-status and --at-limit stop contradict each other: fathom ends the program");
 
-    code = cli_finish(record(&options, level, &program, &end));
+    code = cli_finish(record_program(&options, level, &program, &end));
     return options.pass_status ? cli_pass_status(code, &end) : code;
 }

@@ -35,7 +35,7 @@ static void gathered_clear(gathered *all)
 }
 
 /* -1, or an exit code after a message. *completeness becomes CLI_INCOMPLETE where a profile is. */
-static int gather(gathered *all, char **paths, size_t count, int *completeness)
+static int gather_profiles(gathered *all, char **paths, size_t count, int *completeness)
 {
     all->files = calloc(count, sizeof *all->files);
     if (!all->files) return cli_out_of_memory();
@@ -118,7 +118,7 @@ static int write_files(const gathered *all, const report_options *options, const
 }
 
 /* The first screen, where nothing is to be written. */
-static int show(const gathered *all, const report_options *options, const cli_caches *found)
+static int show_profiles(const gathered *all, const report_options *options, const cli_caches *found)
 {
     const fm_view_options view = cli_view_options();
     fm_screen_options screen;
@@ -139,7 +139,7 @@ static int show(const gathered *all, const report_options *options, const cli_ca
     return code;
 }
 
-static int check(const report_options *options, size_t count)
+static int check_options(const report_options *options, size_t count)
 {
     const char *const results[] = {options->path, options->attribution.callgrind, options->attribution.csv};
     size_t to_standard_output = 0;
@@ -157,20 +157,20 @@ static int check(const report_options *options, size_t count)
     return cli_attribution_check(&options->attribution, NULL);
 }
 
-static int report(char **paths, size_t count, const report_options *options)
+static int report_profiles(char **paths, size_t count, const report_options *options)
 {
     cli_caches *found = calloc(1, sizeof *found);
     if (!found) return cli_out_of_memory();
     int code = -1, completeness = CLI_COMPLETE;
     gathered all = {0};
-    code = gather(&all, paths, count, &completeness);
+    code = gather_profiles(&all, paths, count, &completeness);
     if (code < 0) code = cli_check_profile_sizes(options->attribution.sizes, all.profiles, all.count);
     if (code < 0 && (options->attribution.sizes || !options->no_machine))
         code = cli_stored_caches(&options->attribution, all.profiles, all.count, found);
     if (code < 0) code = write_files(&all, options, paths[0], found);
     if (code < 0) code = make_page(&all, options, found);
     if (code < 0 && !options->path && !options->attribution.callgrind && !options->attribution.csv)
-        code = show(&all, options, found);
+        code = show_profiles(&all, options, found);
     gathered_clear(&all);
     free(found);
     return code < 0 ? completeness : code;
@@ -212,7 +212,7 @@ int cli_verb_report(int argc, char **argv)
     size_t count;
     int code = cli_parse(&command, argc, argv, &count);
     if (code >= 0) return code;
-    code = check(&options, count);
-    if (code < 0) code = report(argv + 1, count, &options);
+    code = check_options(&options, count);
+    if (code < 0) code = report_profiles(argv + 1, count, &options);
     return cli_finish(code);
 }

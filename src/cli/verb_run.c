@@ -61,8 +61,8 @@ static int fix_surroundings(void)
 
 /* ---- options ---- */
 
-static int check(const run_options *options, const cli_results *results, char **command, cli_analysis *what,
-                 fm_collect_options *program)
+static int check_options(const run_options *options, const cli_results *results, char **command,
+                         cli_analysis *what, fm_collect_options *program)
 {
     int code = cli_analysis_check(&options->analysis, what);
     if (code < 0) cli_analysis_choose_engine(what, 0);
@@ -98,8 +98,8 @@ static int check(const run_options *options, const cli_results *results, char **
     return cli_check_threads(options->threads, FM_PIPELINE_THREADS);
 }
 
-static int run(const run_options *options, const cli_results *results, const cli_analysis *what,
-               const fm_collect_options *program, fm_job_end *end)
+static int run_program(const run_options *options, const cli_results *results, const cli_analysis *what,
+                       const fm_collect_options *program, fm_job_end *end)
 {
     fm_job_options analysis = cli_job_options(what);
     cli_job job;
@@ -183,8 +183,8 @@ int cli_verb_run(int argc, char **argv)
     cli_analysis what;
     fm_collect_options program;
     fm_job_end end = {0};
-    code = check(&options, &results, argv + 1, &what, &program);
-    if (code < 0) code = run(&options, &results, &what, &program, &end);
+    code = check_options(&options, &results, argv + 1, &what, &program);
+    if (code < 0) code = run_program(&options, &results, &what, &program, &end);
     code = cli_finish(code);
     return options.pass_status ? cli_pass_status(code, &end) : code;
 }

@@ -14,7 +14,7 @@
 
 enum { MOST_THREADS = 1024 };
 
-static int check(cli_static_run *run)
+static int check_options(cli_static_run *run)
 {
     const cli_static_options *options = run->options;
     int code;
@@ -133,7 +133,7 @@ static int show_counts(const cli_static_run *run)
     return CLI_COMPLETE;
 }
 
-static int work(cli_static_run *run)
+static int work_on_region(cli_static_run *run)
 {
     char open[256];
     fm_error error;
@@ -174,7 +174,7 @@ int cli_verb_static(int argc, char **argv)
          .usual = "scop"},
         {"param", CLI_TO(&options.parameters)},
         {"granularity", CLI_TO(&options.granularity), .help = "cache-line size"},
-        {"layout", CLI_TO(&options.layout)},
+        {"layout", CLI_TO(&options.layout), .group = CLI_RESEARCH},
         {"scalars", CLI_TO(&options.scalars)},
         {"assume", CLI_TO(&options.assumptions)},
         {"counts", CLI_TO(&options.counts)},
@@ -250,9 +250,9 @@ int cli_verb_static(int argc, char **argv)
     run->job.results = &results;
     run->path = argv[1];
     for (int i = own + 1; i < argc; i++) run->flags[run->flag_count++] = argv[i];
-    code = options.emit_machine ? cli_static_write_machine(run) : check(run);
+    code = options.emit_machine ? cli_static_write_machine(run) : check_options(run);
     if (options.emit_machine && code < 0) code = CLI_COMPLETE;
-    if (code < 0) code = work(run);
+    if (code < 0) code = work_on_region(run);
     cli_job_destroy(&run->job);
     fm_machine_destroy(run->machine);
     free(run->texts[0]);

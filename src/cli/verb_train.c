@@ -55,7 +55,7 @@ static int show_expectations(const fm_model *model)
     return -1;
 }
 
-static int show(const fm_model *model)
+static int show_model(const fm_model *model)
 {
     printf("model of    %zu runs, data of size", model->run_count);
     for (size_t i = 0; i < model->run_count; i++) printf("%s %.6g", i ? "," : "", model->runs[i].size);
@@ -76,7 +76,7 @@ static int show(const fm_model *model)
     return show_expectations(model);
 }
 
-static int train(const fm_profile *const *profiles, size_t count, const train_options *options)
+static int train_model(const fm_profile *const *profiles, size_t count, const train_options *options)
 {
     fm_error error;
     fm_model *model;
@@ -92,14 +92,14 @@ static int train(const fm_profile *const *profiles, size_t count, const train_op
         if (fm_model_write(options->output, model, &error))
             code = cli_fail(&error);
         else if (strcmp(options->output, "-") != 0)
-            code = show(model);
+            code = show_model(model);
         fm_model_destroy(model);
     }
     free(sizes);
     return code < 0 ? CLI_COMPLETE : code;
 }
 
-static int run(char **paths, size_t count, const train_options *options)
+static int train_on_files(char **paths, size_t count, const train_options *options)
 {
     fm_profile_list *lists = calloc(count, sizeof *lists);
     const fm_profile **profiles = calloc(count, sizeof *profiles);
@@ -117,7 +117,7 @@ static int run(char **paths, size_t count, const train_options *options)
         profiles[i] = cli_profile_choose(&lists[i], options->granularity, paths[i]);
         if (!profiles[i]) code = CLI_USAGE;
     }
-    if (code < 0) code = train(profiles, count, options);
+    if (code < 0) code = train_model(profiles, count, options);
     for (size_t i = 0; i < count && code == CLI_COMPLETE; i++) {
         int completeness = cli_profile_completeness(profiles[i], paths[i]);
         if (completeness != CLI_COMPLETE) code = completeness;
@@ -166,5 +166,5 @@ int cli_verb_train(int argc, char **argv)
     if (options.dimensions > 3) return cli_misuse("--dimensions: expected 1, 2 or 3");
     if (!(options.percent >= 0.001 && options.percent <= 50))
         return cli_misuse("--percent: expected a number from 0.001 to 50");
-    return cli_finish(run(argv + 1, count, &options));
+    return cli_finish(train_on_files(argv + 1, count, &options));
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <string.h>
 
@@ -20,14 +21,6 @@ static uint64_t limit_of(uint64_t bucket_count)
     return bucket_count * FM_BUCKET_SLOTS / 5 * 3;
 }
 
-static uint64_t seed_splitmix(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
 static uint64_t times_bytes(const fm_block_table *table, uint64_t bucket_count)
 {
     return table->with_times ? bucket_count * FM_BUCKET_SLOTS * sizeof(uint64_t) : 0;
@@ -36,10 +29,10 @@ static uint64_t times_bytes(const fm_block_table *table, uint64_t bucket_count)
 fm_status fm_block_table_create(fm_block_table *table, uint64_t seed, bool with_times, fm_error *error)
 {
     memset(table, 0, sizeof *table);
-    table->seed[0] = seed_splitmix(&seed);
+    table->seed[0] = fm_random_next(&seed);
     /* Odd, and with bits in both halves, so that the products mix upwards and downwards. */
-    table->seed[1] = seed_splitmix(&seed) | UINT64_C(0x8000000100000001);
-    table->seed[2] = seed_splitmix(&seed) | UINT64_C(0x8000000100000001);
+    table->seed[1] = fm_random_next(&seed) | UINT64_C(0x8000000100000001);
+    table->seed[2] = fm_random_next(&seed) | UINT64_C(0x8000000100000001);
     table->with_times = with_times;
     table->bucket_count = FIRST_BUCKETS;
     table->limit = limit_of(FIRST_BUCKETS);

@@ -12,6 +12,7 @@
 #include "engine/engine_tables.h"
 
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,13 +58,6 @@ static uint64_t set_find(const fm_seen_set *set, const uint64_t *keys, unsigned 
     return slot;
 }
 
-static uint64_t set_mixed(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return value ^ (value >> 31);
-}
-
 fm_seen_set *fm_seen_set_create(uint64_t limit, uint64_t seed, bool with_times)
 {
     fm_seen_set *set = fm_calloc(1, sizeof *set);
@@ -71,8 +65,8 @@ fm_seen_set *fm_seen_set_create(uint64_t limit, uint64_t seed, bool with_times)
     set->limit = limit;
     set->with_times = with_times;
     set->bits = FIRST_BITS;
-    set->seed_add = set_mixed(seed + UINT64_C(0x9E3779B97F4A7C15));
-    set->seed_multiply = set_mixed(seed + UINT64_C(0x3C6EF372FE94F82A)) | 1;
+    set->seed_add = fm_random_mixed(seed + UINT64_C(0x9E3779B97F4A7C15));
+    set->seed_multiply = fm_random_mixed(seed + UINT64_C(0x3C6EF372FE94F82A)) | 1;
     set->keys = fm_pages_allocate(bytes_of(set, set->bits));
     if (!set->keys) {
         free(set);

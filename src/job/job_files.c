@@ -116,9 +116,9 @@ static fm_status convert_trace(fm_job *job, const char *from, fm_reader *reader,
     return FM_OK;
 }
 
-fm_status fm_job_convert_sized(fm_job *job, const char *from, const fm_reader_options *reading,
-                               size_t reading_size, const char *to, const fm_writer_options *writing,
-                               size_t writing_size, fm_error *error)
+fm_status fm_job_convert_sized(size_t reading_size, size_t writing_size, fm_job *job, const char *from,
+                               const fm_reader_options *reading, const char *to,
+                               const fm_writer_options *writing, fm_error *error)
 {
     fm_reader_options own;
     fm_writer_options written;
@@ -262,8 +262,8 @@ static void tell_problems(fm_job *job)
                     found->problems_found - TOLD_MOST);
 }
 
-fm_status fm_job_check_sized(fm_job *job, const char *path, const fm_reader_options *reading,
-                             size_t reading_size, FILE *blocks, fm_error *error)
+fm_status fm_job_check_sized(size_t reading_size, fm_job *job, const char *path,
+                             const fm_reader_options *reading, FILE *blocks, fm_error *error)
 {
     fm_reader_options own;
     FM_REQUIRE(job, error);

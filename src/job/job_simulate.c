@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <fathom/experimental/simulate.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +139,7 @@ static fm_status attach_sites(simulation *self, fm_error *error)
     return status == FM_OK ? fm_job_record_sources(job, estimate->profile, error) : status;
 }
 
-static fm_status simulate(simulation *self, const fm_reader_options *reading, fm_error *error)
+static fm_status simulate_trace(simulation *self, const fm_reader_options *reading, fm_error *error)
 {
     fm_job *job = self->job;
     fm_status status = open_trace(self, reading, error);
@@ -172,7 +174,7 @@ fm_status fm_job_simulate_sized(size_t reading_size, size_t sampler_size, size_t
                                estimate ? estimate_size : 0, "fm_estimate_options", error);
     if (status == FM_OK) status = fm_job_begin(job, FM_JOB_TRACE, error);
     own.read_ahead = fm_job_threads(job) > 1;
-    if (status == FM_OK) status = simulate(self, &own, error);
+    if (status == FM_OK) status = simulate_trace(self, &own, error);
     fm_estimate_destroy(self->estimate);
     fm_samples_destroy(self->samples);
     fm_virtual_sampler_destroy(self->sampler);

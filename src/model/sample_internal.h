@@ -12,6 +12,8 @@
 #ifndef FATHOM_MODEL_SAMPLE_INTERNAL_H
 #define FATHOM_MODEL_SAMPLE_INTERNAL_H
 
+#include "base/table.h"
+
 #include <fathom/experimental/observations.h>
 
 /* ---- observations ---- */
@@ -191,17 +193,10 @@ fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, cons
                           fm_error *error);
 /* ---- random numbers ---- */
 
-static inline uint64_t fm_sample_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
 /* Below most, which is not 0. */
 static inline uint64_t fm_sample_random_below(uint64_t *state, uint64_t most)
 {
-    return (uint64_t)((unsigned __int128)fm_sample_random(state) * most >> 64);
+    return (uint64_t)((unsigned __int128)fm_random_next(state) * most >> 64);
 }
 
 /*

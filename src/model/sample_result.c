@@ -214,7 +214,7 @@ static size_t draw_rounds(const fm_sample_items *items, fm_sample_masses *scratc
     /* A draw without any observation says nothing; where all are, there is nothing to say. */
     for (unsigned tried = 0; made < options->bootstrap && tried < 4 * options->bootstrap; tried++) {
         for (uint32_t k = 0; k < items->blocks; k++)
-            times[k] = -log(((double)(fm_sample_random(&random) >> 11) + 0.5) * 0x1p-53);
+            times[k] = -log(((double)(fm_random_next(&random) >> 11) + 0.5) * 0x1p-53);
         if (!fm_sample_weigh(items, times, scratch)) continue;
         fm_sample_miss_ratios(items, scratch, sizes, size_count, curve);
         for (size_t i = 0; i < size_count; i++) ratios[i * options->bootstrap + made] = curve[i];

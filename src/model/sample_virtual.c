@@ -128,7 +128,7 @@ fm_status fm_virtual_sampler_create_sized(size_t given_size, fm_virtual_sampler 
     made->options = options;
     made->random = options.seed;
     fm_reservoir_start(&made->reservoir, options.registers, options.plain_reservoir,
-                       fm_sample_random(&made->random));
+                       fm_random_next(&made->random));
     made->next = fm_sample_random_below(&made->random, options.period);
     const fm_samples_options of = {.granularity = options.granularity, .method = "simulated"};
     status = fm_samples_create(&made->samples, &of, error);

@@ -138,7 +138,6 @@ static fm_status enqueue_event(fm_object_map *map, fm_object_event event, fm_err
     if (fm_array_reserve((void **)&map->queue, &map->queue_capacity, map->queued + 1, sizeof *map->queue) !=
         0)
         return no_object_memory(error);
-    FM_ASSERT(map->queued == map->done || map->queue[map->queued - 1].time <= event.time);
     map->queue[map->queued++] = event;
     return FM_OK;
 }

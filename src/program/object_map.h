@@ -56,7 +56,7 @@ fm_status fm_object_map_count(fm_object_map *map, uint64_t begin, const uint64_t
                               const fm_late *late, size_t count, fm_error *error);
 
 /*
- * The object that an address belonged to at a time: its number in the map (object_map_state.h), 0: not known.
+ * The object that an address belonged to at a time: its number in the map, 0: not known.
  * [*low, *high) around the address belongs to it at that time, too. Nothing is counted.
  */
 fm_status fm_object_map_find(fm_object_map *map, uint64_t time, uint64_t address, uint32_t *object,

@@ -8,10 +8,7 @@
  */
 #include "static/counter/counter.h"
 #include "static/counts/counts.h"
-#include "static/oracle/oracle.h"
-#include "static/polyhedra/polyhedra.h"
 #include "static/reconstruct/reconstruct.h"
-#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"

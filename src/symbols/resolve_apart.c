@@ -197,7 +197,7 @@ static void receive_frames(receiver *self, fm_attribution *attribution, fm_site 
 {
     fm_frame *frames = fm_attribution_allocate(attribution, count, sizeof *frames);
     if (!frames) self->no_memory = true;
-    for (size_t i = 0; i < count && goes_on(self); i++) {
+    for (size_t i = 0; frames && i < count && goes_on(self); i++) {
         frames[i].function = receive_name(self, attribution);
         frames[i].file = receive_name(self, attribution);
         const uint64_t place = receive_number(self);

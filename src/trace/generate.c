@@ -10,6 +10,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <fathom/generate.h>
 #include <stdlib.h>
@@ -54,14 +55,6 @@ struct fm_generator {
 };
 
 /* ---- random numbers ---- */
-
-static uint64_t generator_splitmix(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
 
 static uint64_t generator_rotate(uint64_t value, int by)
 {
@@ -296,7 +289,7 @@ fm_status fm_generator_create_sized(size_t given_size, fm_generator **generator_
     generator->left = options->references;
     generator->skew = options->skew;
     uint64_t seed = options->seed;
-    for (int i = 0; i < 4; i++) generator->random[i] = generator_splitmix(&seed);
+    for (int i = 0; i < 4; i++) generator->random[i] = fm_random_next(&seed);
     if (pattern == ZIPF) prepare_zipf(generator);
     if (pattern == LOGUNIFORM) generator->h_last = natural_log((double)options->keys + 1);
     *generator_out = generator;

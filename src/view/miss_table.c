@@ -336,26 +336,14 @@ void fm_miss_table_clear(fm_miss_table *table)
 
 /* ---- order ---- */
 
-typedef struct ranked_row {
-    double misses;
-    uint32_t number;
-} ranked_row;
-
-static int most_first(const void *a, const void *b)
-{
-    const ranked_row *x = a, *y = b;
-    if (x->misses != y->misses) return x->misses > y->misses ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
 fm_status fm_miss_table_order(const fm_miss_table *table, size_t level, uint32_t *order, fm_error *error)
 {
-    ranked_row *ranks = fm_calloc(table->count, sizeof *ranks);
+    fm_ranked *ranks = fm_calloc(table->count, sizeof *ranks);
     FM_ASSERT(level < table->level_count);
     if (!ranks) return fm_fail_memory(error, table->count * sizeof *ranks, "the order of lines");
     for (size_t i = 0; i < table->count; i++)
-        ranks[i] = (ranked_row){table->rows[i].misses[level], (uint32_t)i};
-    if (table->count) qsort(ranks, table->count, sizeof *ranks, most_first);
+        ranks[i] = (fm_ranked){table->rows[i].misses[level], (uint32_t)i};
+    fm_ranked_sort(ranks, table->count);
     for (size_t i = 0; i < table->count; i++) order[i] = ranks[i].number;
     free(ranks);
     return FM_OK;

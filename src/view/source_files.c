@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/plain_text.h"
 #include "base/table.h"
+#include "view/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -281,12 +282,6 @@ static size_t write_line(FILE *out, const fm_source_text *text, size_t line)
     return length + 1;
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Lines [from, to), from 0, as one piece. Ends early when there is no room left. */
 static void write_piece(FILE *out, const fm_source_text *text, size_t from, size_t to, size_t *room)
 {
@@ -353,7 +348,7 @@ static fm_status write_file(FILE *out, const fm_source_files *files, uint32_t nu
         status = fm_source_text_read(&text, files->options, file->source, file->recorded, error);
     }
     if (!status) {
-        if (file->wanted_count) qsort(file->wanted, file->wanted_count, sizeof *file->wanted, compare_lines);
+        fm_numbers_sort(file->wanted, file->wanted_count);
         fputs("{\"path\":", out);
         fm_json_write_string(out, path, FM_JSON_IN_HTML);
         fprintf(out, ",\"number\":%" PRIu32, number);
@@ -404,25 +399,13 @@ static void write_notes(FILE *notes, const lacking *without)
               notes);
 }
 
-typedef struct ranked {
-    double weight;
-    uint32_t number;
-} ranked;
-
-static int compare_ranks(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
 fm_status fm_source_files_write(FILE *out, const fm_source_files *files, fm_error *error)
 {
     size_t count = files->paths.table.count;
-    ranked *order = fm_calloc(count, sizeof *order);
+    fm_ranked *order = fm_calloc(count, sizeof *order);
     if (!order) return fm_fail_memory(error, count * sizeof *order, "the order of source files");
-    for (size_t i = 0; i < count; i++) order[i] = (ranked){files->files[i].weight, (uint32_t)i};
-    if (count) qsort(order, count, sizeof *order, compare_ranks);
+    for (size_t i = 0; i < count; i++) order[i] = (fm_ranked){files->files[i].weight, (uint32_t)i};
+    fm_ranked_sort(order, count);
     size_t room = TEXT_OF_ALL;
     lacking without = {0};
     fm_status status = FM_OK;

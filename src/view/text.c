@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 __extension__ typedef unsigned __int128 wide;
@@ -398,6 +399,29 @@ unsigned fm_text_bar(FILE *out, double value, double most, unsigned columns, boo
     }
     fputs(eighths[rest], out);
     return whole + (rest != 0);
+}
+
+static int heaviest_first(const void *a, const void *b)
+{
+    const fm_ranked *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int least_first(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void fm_ranked_sort(fm_ranked *ranks, size_t count)
+{
+    if (count) qsort(ranks, count, sizeof *ranks, heaviest_first);
+}
+
+void fm_numbers_sort(uint32_t *numbers, size_t count)
+{
+    if (count) qsort(numbers, count, sizeof *numbers, least_first);
 }
 
 /*

@@ -61,6 +61,14 @@ unsigned fm_text_write_short(FILE *out, const char *name, unsigned columns, fm_c
 /* The same to the right of as many blanks as are left of the columns. */
 void fm_text_write_right(FILE *out, const char *name, unsigned columns, bool unicode);
 
+/* What is listed by weight: the heaviest first, then by number; and numbers in ascending order. */
+typedef struct fm_ranked {
+    double weight;
+    uint32_t number;
+} fm_ranked;
+void fm_ranked_sort(fm_ranked *ranks, size_t count);
+void fm_numbers_sort(uint32_t *numbers, size_t count);
+
 /* A caller's options, as far as they are known; NULL: the usual ones. */
 fm_view_options fm_text_options(const fm_view_options *given, size_t given_size);
 

@@ -46,5 +46,5 @@ for by in line function object; do
 done
 shows 'fathom diff bidi.json bidi.json --markdown - --quiet' 100
 shows 'fathom diff bidi.json bidi.json --json - --quiet | grep -c .' 1
-shows 'fathom diff bidi.json bidi.json --report - --quiet | grep -c .' 1
+shows 'fathom diff bidi.json bidi.json --report - --quiet | grep -c "U+202E"' 1
 shows 'fathom mrc bidi.json bidi.json --size 32K,1M --hit-ratio 0.9 --quiet' 100

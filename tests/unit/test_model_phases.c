@@ -221,6 +221,7 @@ CASE(test_wrong_files)
         "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[0, 5, 1, 1, 1, 0]]}]}",
         "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[0, 5, 1, 1, 0, 1]]}]}",
         "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[0, 6, 1, 1, 0, 0]]}]}",
+        /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one text in two lines */
         "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [[2, 3, 1, 1, 0, 0], [2, 5, 1, 1, 0, "
         "0]]}]}",
         "{\"phases\": [[0, 5, 1, 1, 0]], \"inner\": [{\"phases\": [], \"phases\": [[0, 5, 1, 1, 0, 0]]}, "

@@ -4,7 +4,6 @@
 #include "case.h"
 
 #include "trace/site_index.h"
-#include "trace/site_share.h"
 #include "unit/trace_helpers.h"
 
 #include <fathom/attribution.h>

@@ -208,6 +208,48 @@ CASE(conditions_are_decided_or_as_written)
     end(f);
 }
 
+/* How often a loop runs, by what its condition says, and by running it. */
+CASE(loops_end_where_their_condition_says)
+{
+    enum { MOST = 40 };
+    static const char *const signs[] = {"<", "<=", ">", ">=", "!="};
+    for (int64_t factor = -3; factor <= 3; factor++)
+        for (int64_t rest = -7; rest <= 7; rest++)
+            for (int64_t step = -2; step <= 2; step++)
+                for (size_t k = 0; k < 5 && step != 0; k++) {
+                    fm_front *f = begin(false);
+                    const fm_atom *i = fm_atom_new(f, FM_ATOM_LOOP, "i");
+                    const fm_form *value =
+                        fm_form_add_number(f, fm_form_scale(f, fm_form_atom(f, i), factor), rest);
+                    const fm_guard *goes_on = fm_guard_compare(f, signs[k], value);
+                    const char *why;
+                    fm_trips trips;
+                    int64_t last, runs = 0, told_runs = 0;
+                    for (int64_t at = 2; runs < MOST; at += step, runs++) {
+                        const int64_t now = factor * at + rest;
+                        if (!(k == 0   ? now < 0
+                              : k == 1 ? now <= 0
+                              : k == 2 ? now > 0
+                              : k == 3 ? now >= 0
+                                       : now != 0))
+                            break;
+                    }
+                    const bool known =
+                        fm_front_trips(f, goes_on, i, fm_form_number(f, 2), step, true, &trips, &why);
+                    if (known && trips.guard && trips.guard->kind == FM_GUARD_FALSE)
+                        assert_int_equal(runs, 0);
+                    else if (known && !trips.last) /* for ever */
+                        assert_int_equal(runs, MOST);
+                    if (known && trips.last && !trips.guard) {
+                        assert_true(fm_form_is_number(trips.last, &last));
+                        for (int64_t at = 2; step > 0 ? at <= last : at >= last; at += step) told_runs++;
+                        assert_int_equal(told_runs, runs);
+                    }
+                    if (k < 4) assert_true(known);
+                    end(f);
+                }
+}
+
 /* ---- assumptions ---- */
 
 CASE(assumptions_are_understood)

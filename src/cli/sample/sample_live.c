@@ -108,7 +108,7 @@ static int check_program(live_run *self, char **command)
     return -1;
 }
 
-static int check(live_run *self, char **command, uint64_t seed)
+static int check_options(live_run *self, char **command, uint64_t seed)
 {
     const cli_live_options *how = self->how;
     const cli_analysis_options analysis = {.granularity = self->estimating->granularity,
@@ -133,7 +133,7 @@ static int check(live_run *self, char **command, uint64_t seed)
     return -1;
 }
 
-static int sample(const live_run *self, cli_program_end *end)
+static int sample_program(const live_run *self, cli_program_end *end)
 {
     const fm_job_options analysis = cli_job_options(&self->analysis);
     const fm_estimate_options estimate = {.estimator = self->estimating->estimator,
@@ -165,6 +165,6 @@ int cli_sample_live(const cli_live_options *live, const cli_estimate_options *es
                                  .file_width = 100,
                                  .also = also};
     live_run self = {.how = live, .estimating = estimate, .results = &results};
-    const int code = check(&self, command, seed);
-    return code < 0 ? sample(&self, end) : code;
+    const int code = check_options(&self, command, seed);
+    return code < 0 ? sample_program(&self, end) : code;
 }

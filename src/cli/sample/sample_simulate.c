@@ -57,7 +57,7 @@ static int choose_bursts(simulation *self)
     return -1;
 }
 
-static int choose(simulation *self)
+static int choose_options(simulation *self)
 {
     int code = choose_estimator(self);
     if (code < 0) code = choose_bursts(self);
@@ -98,7 +98,7 @@ int cli_sample_simulate(const cli_sample_simulation *how, const cli_estimate_opt
     fm_reader_options reading;
     fm_error error;
     cli_job job;
-    int code = choose(&self);
+    int code = choose_options(&self);
     if (code < 0) code = cli_reader_options(&how->reading, &reading);
     if (code >= 0) return code;
     const fm_job_options analysis = {.granularity = &self.options.granularity,

@@ -97,7 +97,7 @@ static bool take_values(cli_static_run *run, const fm_symbolic *symbolic, int64_
     return !*missing;
 }
 
-static int evaluate(cli_static_run *run, const fm_symbolic *symbolic)
+static int show_evaluated(cli_static_run *run, const fm_symbolic *symbolic)
 {
     int64_t values[64] = {0};
     const char *missing;
@@ -130,7 +130,7 @@ int cli_static_evaluate(cli_static_run *run)
     }
     if (code < 0 && !cli_is_stdout(options->c)) {
         if (run->parameter_count || !fm_symbolic_parameter_count(symbolic))
-            code = evaluate(run, symbolic);
+            code = show_evaluated(run, symbolic);
         else
             show_formulas(stdout, symbolic);
     }
@@ -140,7 +140,7 @@ int cli_static_evaluate(cli_static_run *run)
 
 /* ---- finding ---- */
 
-static fm_status find(cli_static_run *run, fm_symbolic **symbolic, fm_error *error)
+static fm_status find_formulas(cli_static_run *run, fm_symbolic **symbolic, fm_error *error)
 {
     uint64_t sizes[FM_SYMBOLIC_MOST_SIZES];
     const size_t count = fm_region_parameter_count(run->region);
@@ -177,7 +177,7 @@ static void function_name(const fm_region *region, char *name, size_t size)
     if (isdigit((unsigned char)name[0])) name[0] = '_';
 }
 
-static int deliver(cli_static_run *run, const fm_symbolic *symbolic)
+static int deliver_formulas(cli_static_run *run, const fm_symbolic *symbolic)
 {
     const cli_static_options *options = run->options;
     char name[128];
@@ -197,7 +197,7 @@ static int deliver(cli_static_run *run, const fm_symbolic *symbolic)
     show_formulas(stdout, symbolic);
     if (!fm_symbolic_parameter_count(symbolic) || !take_values(run, symbolic, values, &missing)) return -1;
     printf("\n");
-    return evaluate(run, symbolic);
+    return show_evaluated(run, symbolic);
 }
 
 /* Without formulas: values for all parameters, or it is over. */
@@ -222,10 +222,10 @@ int cli_static_symbolic(cli_static_run *run, bool *found)
 {
     fm_symbolic *symbolic;
     fm_error error;
-    fm_status status = find(run, &symbolic, &error);
+    fm_status status = find_formulas(run, &symbolic, &error);
     *found = status == FM_OK;
     if (status == FM_OK) {
-        int code = deliver(run, symbolic);
+        int code = deliver_formulas(run, symbolic);
         fm_symbolic_destroy(symbolic);
         return code;
     }

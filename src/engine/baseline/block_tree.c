@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,21 +32,14 @@ static uint64_t memory_at_first(void)
     return bytes_with(FIRST_NODES, FIRST_BITS);
 }
 
-static uint64_t mixed_key(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return value ^ (value >> 31);
-}
-
 fm_status fm_block_tree_create(fm_block_tree *tree, uint64_t seed, uint64_t first_time, fm_error *error)
 {
     memset(tree, 0, sizeof *tree);
     tree->bits = FIRST_BITS;
     tree->capacity = FIRST_NODES;
     tree->time = first_time;
-    tree->seed_add = mixed_key(seed);
-    tree->seed_multiply = mixed_key(seed + UINT64_C(0x9E3779B97F4A7C15)) | 1;
+    tree->seed_add = fm_random_mixed(seed);
+    tree->seed_multiply = fm_random_mixed(seed + UINT64_C(0x9E3779B97F4A7C15)) | 1;
     tree->nodes = fm_pages_allocate(FIRST_NODES * sizeof(splay_node));
     tree->slots = fm_pages_allocate(fm_block_tree_slots(tree) * sizeof(fm_block_slot));
     if (tree->nodes && tree->slots) return FM_OK;

@@ -258,7 +258,7 @@ fm_status fm_parallel_deliver(fm_parallel *self, const fm_engine_results *result
  * ==== pairs ====
  *
  * With tags: the pairs that threads count, each for itself, until all come together; and
- * the names of tags. A tag is a number that was given out while threads read (site_share.h); what it is
+ * the names of tags. A tag is a number that was given out while threads read (site_index.h); what it is
  * called in the end is known when all is read.
  */
 

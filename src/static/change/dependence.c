@@ -6,7 +6,6 @@
 #include "static/change/transform.h"
 
 #include "static/polyhedra/polyhedra.h"
-#include "static/region/region.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -293,12 +292,8 @@ static fm_status polyhedral_create(fm_polyhedral *self, isl_ctx *ctx, const fm_r
     self->statements = fm_calloc((size_t)region->statement_count + 1, sizeof *self->statements);
     if (!self->parameters || !self->statements)
         return fm_fail_memory(error, region->statement_count * sizeof *self->statements, "statements");
-    for (size_t i = 0; i < region->parameter_count; i++) {
-        if (!region->parameters[i].has_value)
-            return fm_fail(error, FM_E_ARGUMENT, NULL, "the parameter '%.60s' has no value",
-                           region->parameters[i].name);
-        self->parameters[i] = region->parameters[i].value;
-    }
+    fm_status status = fm_region_values(region, self->parameters, error);
+    if (status != FM_OK) return status;
     const place outside = {0};
     int64_t position = 0;
     isl_set *all = isl_set_universe(isl_space_set_alloc(ctx, 0, 0));

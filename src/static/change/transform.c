@@ -2,8 +2,6 @@
 /* transform.c - a copy of a region with changed loops, step after step; and the loops that a step names. */
 #include "static/change/transform.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -195,12 +193,12 @@ static fm_status change_find(fm_changer *self, const fm_change_step *step,
 
 fm_status fm_change_fail(fm_changer *self, const fm_region_node *at, const char *format, ...)
 {
-    char reason[400];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    fm_status status =
+        fm_region_fail_list(self->error, FM_E_UNSUPPORTED, self->region, &at->place, format, arguments);
     va_end(arguments);
-    return fm_region_fail(self->error, FM_E_UNSUPPORTED, self->region, &at->place, "%s", reason);
+    return status;
 }
 
 fm_status fm_change_no_memory(fm_changer *self)

@@ -5,8 +5,6 @@
  */
 #include "static/change/transform.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 
 #include <stdio.h>
@@ -53,12 +51,9 @@ static bool constant_value(const fm_region *region, const fm_expr *expression, i
     default:
         break;
     }
-    if (!constant_value(region, expression->left, &left) ||
-        !constant_value(region, expression->right, &right))
-        return false;
-    const fm_expr a = {.kind = FM_EXPR_NUMBER, .number = left}, b = {.kind = FM_EXPR_NUMBER, .number = right};
-    const fm_expr both = {.kind = expression->kind, .left = &a, .right = &b};
-    return fm_expr_value(&both, NULL, NULL, value);
+    return constant_value(region, expression->left, &left) &&
+           constant_value(region, expression->right, &right) &&
+           fm_expr_compute(expression->kind, left, right, value);
 }
 
 /* Of a product, the side without variables and the other one. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* count_exact.c - the steps of the exact count (counter.h), one after the other. */
-#include "static/counter/counter.h"
 
 #include "static/counter/counter_touches.h"
 #include "static/counter/counter_values.h"

@@ -11,8 +11,6 @@
  */
 #include "static/counter/counter_system.h"
 
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <stdlib.h>

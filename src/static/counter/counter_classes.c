@@ -5,9 +5,6 @@
  */
 #include "static/counter/counter_touches.h"
 
-#include "static/counter/counter_system.h"
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -23,17 +20,6 @@ void fm_narrowing_clear(fm_narrowing *narrowing)
     memset(narrowing, 0, sizeof *narrowing);
 }
 
-/* A line of the domain's columns by columns of the old variables. */
-static bool by_old_variables(fm_isl_work *work, const fm_line *lines, const fm_line *line, unsigned columns,
-                             fm_line *result)
-{
-    memset(result, 0, sizeof *result);
-    result->at[FM_CONSTANT] = line->at[FM_CONSTANT];
-    for (unsigned i = 0; i < columns; i++)
-        if (line->at[i] && !fm_line_subtract(work, result, -line->at[i], &lines[i])) return false;
-    return true;
-}
-
 /* All columns of the domain, up to the last one of the equality, by columns of the old variables. */
 static bool find_lines(fm_isl_work *work, fm_narrowing *this, const fm_system *domain, unsigned columns,
                        fm_line *lines)
@@ -43,7 +29,7 @@ static bool find_lines(fm_isl_work *work, fm_narrowing *this, const fm_system *d
     for (unsigned i = domain->kept; i < columns && done; i++) {
         const fm_floor *quotient = &domain->floors[i - domain->kept];
         fm_line of;
-        done = by_old_variables(work, lines, &quotient->of, i, &of) &&
+        done = fm_line_composed(work, lines, &quotient->of, i, &of) &&
                fm_system_quotient(work, &this->of, NULL, &of, quotient->by, &lines[i], &inserted);
     }
     return done;
@@ -59,7 +45,7 @@ static bool note_variables(fm_isl_work *work, fm_narrowing *this, const fm_syste
     while (columns > domain->kept && !equality->at[columns - 1]) columns--;
     bool done = find_lines(work, this, domain, columns, lines);
     if (done) condition = fm_lines_add(work, &this->of.equalities);
-    done = condition && by_old_variables(work, lines, equality, columns, condition);
+    done = condition && fm_line_composed(work, lines, equality, columns, condition);
     if (renewal->replaced == FM_COLUMNS) { /* a variable goes */
         this->count--;
         memmove(&this->variables[renewal->variable], &this->variables[renewal->variable + 1],
@@ -75,7 +61,7 @@ static bool translate_point(fm_isl_work *work, const fm_renewal *renewal, unsign
 {
     for (unsigned i = 0; i < FM_REFERENCE_DEPTH; i++) {
         fm_line line = point[i];
-        if (!fm_renewal_translate(work, renewal, &line, columns, &point[i])) return false;
+        if (!fm_line_composed(work, renewal->lines, &line, columns, &point[i])) return false;
     }
     return true;
 }

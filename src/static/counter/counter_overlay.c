@@ -2,8 +2,6 @@
 /* counter_overlay.c - pieces that overlap become pieces that do not (counter_system.h). */
 #include "static/counter/counter_system.h"
 
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <isl/point.h>
@@ -80,12 +78,13 @@ static fm_line opposite_line(const fm_line *line)
 
 /* ---- what single conditions tell of each other ---- */
 
-static truth compare_conditions(const fm_line *known, const fm_line *line)
+/* What one condition says about another one with the same factors, or the opposite ones. */
+static truth compare_lines(const fm_line *known, const fm_line *line, unsigned columns)
 {
     int64_t most;
-    if (!memcmp(known->at, line->at, FM_CONSTANT * sizeof line->at[0]))
+    if (!memcmp(known->at, line->at, columns * sizeof line->at[0]))
         return line->at[FM_CONSTANT] >= known->at[FM_CONSTANT] ? ALWAYS : UNKNOWN;
-    for (unsigned i = 0; i < FM_CONSTANT; i++)
+    for (unsigned i = 0; i < columns; i++)
         if (known->at[i] != -line->at[i]) return UNKNOWN;
     return !__builtin_add_overflow(known->at[FM_CONSTANT], line->at[FM_CONSTANT], &most) && most < 0
                ? NEVER
@@ -96,7 +95,7 @@ static void learn_condition(const arrangement *all, cell *this, const fm_line *k
 {
     for (size_t i = 0; i < all->lines.count; i++)
         if (this->truths[i] == UNKNOWN)
-            this->truths[i] = (uint8_t)compare_conditions(known, &all->lines.lines[i]);
+            this->truths[i] = (uint8_t)compare_lines(known, &all->lines.lines[i], FM_CONSTANT);
 }
 
 static void learn_all(const arrangement *all, cell *this)
@@ -503,19 +502,6 @@ static bool normalize_line(const fm_system *domain, unsigned columns, fm_line *l
     for (unsigned i = 0; i < columns && common > 1; i++) line->at[i] /= common;
     if (common > 1) line->at[FM_CONSTANT] = fm_floor_divide(line->at[FM_CONSTANT], common);
     return true;
-}
-
-/* What one condition of the domain says about another one with the same factors, or the opposite ones. */
-static truth compare_lines(const fm_line *known, const fm_line *line, unsigned columns)
-{
-    int64_t most;
-    if (!memcmp(known->at, line->at, columns * sizeof line->at[0]))
-        return line->at[FM_CONSTANT] >= known->at[FM_CONSTANT] ? ALWAYS : UNKNOWN;
-    for (unsigned i = 0; i < columns; i++)
-        if (known->at[i] != -line->at[i]) return UNKNOWN;
-    return !__builtin_add_overflow(known->at[FM_CONSTANT], line->at[FM_CONSTANT], &most) && most < 0
-               ? NEVER
-               : UNKNOWN;
 }
 
 /* Does line >= 0 hold in the domain? What one look at its conditions tells; isl takes a thousand times as

@@ -2,8 +2,6 @@
 /* counter_reduce.c - pieces by fewer variables and quotients, as their equalities say (counter_system.h). */
 #include "static/counter/counter_system.h"
 
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -15,16 +13,6 @@ static bool is_zero(const fm_line *line)
 {
     for (unsigned i = 0; i < FM_COLUMNS; i++)
         if (line->at[i]) return false;
-    return true;
-}
-
-bool fm_renewal_translate(fm_isl_work *work, const fm_renewal *this, const fm_line *line, unsigned columns,
-                          fm_line *result)
-{
-    memset(result, 0, sizeof *result);
-    result->at[FM_CONSTANT] = line->at[FM_CONSTANT];
-    for (unsigned i = 0; i < columns; i++)
-        if (line->at[i] && !fm_line_subtract(work, result, -line->at[i], &this->lines[i])) return false;
     return true;
 }
 
@@ -49,11 +37,11 @@ static bool renew_floors(fm_isl_work *work, fm_renewal *this, const fm_system *o
         bool inserted;
         unsigned column = old->kept + i;
         fm_line of;
-        if (!fm_renewal_translate(work, this, &old->floors[i].of, column, &of)) return false;
+        if (!fm_line_composed(work, this->lines, &old->floors[i].of, column, &of)) return false;
         if (column == this->replaced) {
             fm_line *line = &this->lines[column];
             if (this->by) {
-                if (!fm_renewal_translate(work, this, this->by, column, line)) return false;
+                if (!fm_line_composed(work, this->lines, this->by, column, line)) return false;
             } else {
                 memset(line, 0, sizeof *line);
                 line->at[this->variable] = 1;
@@ -74,7 +62,7 @@ static bool renew_lines(fm_isl_work *work, const fm_renewal *this, const fm_syst
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < from[k]->count; i++) {
             fm_line line, *new_line;
-            if (!fm_renewal_translate(work, this, &from[k]->lines[i], old->kept + old->extra, &line))
+            if (!fm_line_composed(work, this->lines, &from[k]->lines[i], old->kept + old->extra, &line))
                 return false;
             if (is_zero(&line)) continue;
             new_line = fm_lines_add(work, to[k]);

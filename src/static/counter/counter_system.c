@@ -5,12 +5,11 @@
  */
 #include "static/counter/counter_system.h"
 
-#include "static/counter/counter.h"
-#include "static/region/region.h"
-
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "static/counter/counter.h"
+#include "static/region/region.h"
 
 #include <isl/aff.h>
 #include <isl/local_space.h>
@@ -340,6 +339,16 @@ bool fm_system_quotient(fm_isl_work *work, fm_system *system, fm_poly *poly, con
 
 /* 62 products of 64 bits each fit 128 bits but for a few numbers next to 2^63, which never come here: factors
  * from isl are below 2^62. */
+bool fm_line_composed(fm_isl_work *work, const fm_line *lines, const fm_line *line, unsigned columns,
+                      fm_line *result)
+{
+    memset(result, 0, sizeof *result);
+    result->at[FM_CONSTANT] = line->at[FM_CONSTANT];
+    for (unsigned i = 0; i < columns; i++)
+        if (line->at[i] && !fm_line_subtract(work, result, -line->at[i], &lines[i])) return false;
+    return true;
+}
+
 fm_line fm_line_moved(const fm_line *line, unsigned count, const unsigned *columns)
 {
     fm_line result = {{0}};
@@ -581,6 +590,32 @@ fm_emptiness fm_system_tidy(fm_isl_work *work, fm_system *system)
     for (size_t i = system->inequalities.count; i-- > 0;)
         if (says_floor(system, &system->inequalities.lines[i])) fm_lines_remove(&system->inequalities, i);
     return FM_NOT_EMPTY;
+}
+
+bool fm_system_shadow(fm_isl_work *work, const fm_system *system, const bool *dropped,
+                      fm_counter_lines *lines)
+{
+    const unsigned columns = fm_system_columns(system);
+    isl_basic_set *set = fm_system_to_isl(work, system, NULL);
+    fm_system shadow;
+    for (unsigned i = columns; i-- > 0;)
+        if (dropped[i]) set = isl_basic_set_eliminate(set, isl_dim_set, i, 1);
+    set = isl_basic_set_remove_divs(set);
+    if (!fm_system_from_isl(work, &shadow, set, columns)) return false;
+    bool done = true;
+    lines->count = 0;
+    for (size_t i = 0; i < shadow.inequalities.count + 2 * shadow.equalities.count && done; i++) {
+        fm_line *line = fm_lines_add(work, lines);
+        done = line != NULL;
+        if (!done) break;
+        size_t equality = i - shadow.inequalities.count;
+        *line = i < shadow.inequalities.count ? shadow.inequalities.lines[i]
+                                              : shadow.equalities.lines[equality / 2];
+        for (unsigned j = 0; i >= shadow.inequalities.count && equality % 2 && j < FM_COLUMNS; j++)
+            line->at[j] = -line->at[j];
+    }
+    fm_system_clear(&shadow);
+    return done;
 }
 
 fm_emptiness fm_system_simplify(fm_isl_work *work, fm_system *system, fm_poly *poly)

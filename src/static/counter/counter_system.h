@@ -10,7 +10,6 @@
 
 #include "static/counter/counter.h"
 #include "static/polyhedra/polynomial.h"
-#include "static/region/region.h"
 
 #include <isl/aff_type.h>
 #include <isl/set.h>
@@ -77,6 +76,11 @@ void fm_system_drop_floor(fm_system *system, unsigned index);
 /* Is there a point at all, and with one more condition (NULL: none)? Quick, and changes nothing. */
 fm_emptiness fm_system_emptiness(fm_isl_work *work, const fm_system *system, const fm_line *condition);
 
+/* Conditions of the columns that are not dropped, an equality as two: isl leaves out the others, without
+ * regard to whole numbers, which is enough for bounds. *lines is filled anew. */
+bool fm_system_shadow(fm_isl_work *work, const fm_system *system, const bool *dropped,
+                      fm_counter_lines *lines);
+
 /* The system and one more condition (may be NULL) as a set whose dimensions are all columns. */
 isl_basic_set *fm_system_to_isl(fm_isl_work *work, const fm_system *system, const fm_line *condition);
 /* The same without a further condition, as a map whose inputs are the first columns. */
@@ -88,6 +92,9 @@ bool fm_system_from_isl(fm_isl_work *work, fm_system *system, isl_basic_set *set
  * does not have them. The system has no counted variables. Frees the expression. */
 bool fm_system_value_of(fm_isl_work *work, fm_system *system, isl_aff *aff, fm_line *value);
 
+/* The line with lines[i] in place of its column i. False: numbers beyond 64 bits. */
+bool fm_line_composed(fm_isl_work *work, const fm_line *lines, const fm_line *line, unsigned columns,
+                      fm_line *result);
 /* The first `count` columns of a line, which are columns[0 …] of the result. */
 fm_line fm_line_moved(const fm_line *line, unsigned count, const unsigned *columns);
 /* By how much quotients grow in so many steps of a variable; *steps: as few as make all grow by whole
@@ -207,9 +214,6 @@ bool fm_renew(fm_isl_work *work, fm_renewal *this, fm_counter_piece *piece);
 /* The same for another value of the old columns, after that. */
 void fm_renew_value(const fm_renewal *this, const fm_system *old_system, const fm_system *system,
                     fm_poly *value);
-/* A line of old columns by the new ones. */
-bool fm_renewal_translate(fm_isl_work *work, const fm_renewal *this, const fm_line *line, unsigned columns,
-                          fm_line *result);
 
 /* ---- pieces with fewer quotients ---- */
 

@@ -7,7 +7,6 @@
 #define FATHOM_STATIC_COUNTER_TOUCHES_H
 
 #include "static/counter/counter_system.h"
-#include "static/polyhedra/polyhedra.h"
 
 /* ---- touches ---- */
 

@@ -5,9 +5,6 @@
  */
 #include "static/counter/counter_values.h"
 
-#include "static/counter/counter_system.h"
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <isl/ilp.h>
@@ -50,13 +47,6 @@ static void plan_clear(fm_plan *plan)
     fm_system_clear(&plan->value_system);
     fm_poly_clear(&plan->value);
     fm_pieces_clear(&plan->counts);
-}
-
-static unsigned term_degree(const fm_counter_term *term)
-{
-    unsigned degree = 0;
-    for (unsigned i = 0; i < FM_COLUMNS; i++) degree += term->powers[i];
-    return degree;
 }
 
 /* A variable is gone through, or for a quotient all variables in it. */
@@ -120,7 +110,7 @@ static bool choose_variables(fm_isl_work *work, choice *this, bool whatever)
     const fm_poly *value = &this->piece->value;
     this->old = domain->kept + domain->extra;
     for (size_t i = 0; i < value->count; i++)
-        for (unsigned j = 0; j < this->old && term_degree(&value->terms[i]) > 1; j++)
+        for (unsigned j = 0; j < this->old && fm_term_degree(&value->terms[i]) > 1; j++)
             if (value->terms[i].powers[j]) mark_column(this, j);
     if (!choose_all(work, this, whatever)) return false;
     for (unsigned i = 0; i < domain->extra; i++) {
@@ -364,33 +354,6 @@ static bool walk_bounds(fm_walk *this, unsigned place, int64_t *first, int64_t *
            fm_isl_fail(this->work, FM_E_LIMIT, "the exact count was given up: a range without an end");
 }
 
-/* Conditions of one variable by some others: isl leaves out the rest (without regard to whole numbers, which
- * is enough for bounds). */
-static bool find_bounds(fm_isl_work *work, const fm_system *domain, const bool *wanted,
-                        fm_counter_lines *bounds)
-{
-    isl_basic_set *set = fm_system_to_isl(work, domain, NULL);
-    fm_system shadow;
-    for (unsigned i = fm_system_columns(domain); i-- > 0;)
-        if (!wanted[i]) set = isl_basic_set_eliminate(set, isl_dim_set, i, 1);
-    set = isl_basic_set_remove_divs(set);
-    if (!fm_system_from_isl(work, &shadow, set, fm_system_columns(domain))) return false;
-    bool done = true;
-    bounds->count = 0;
-    for (size_t i = 0; i < shadow.inequalities.count + 2 * shadow.equalities.count && done; i++) {
-        fm_line *line = fm_lines_add(work, bounds);
-        done = line != NULL;
-        if (!done) break;
-        size_t equality = i - shadow.inequalities.count;
-        *line = i < shadow.inequalities.count ? shadow.inequalities.lines[i]
-                                              : shadow.equalities.lines[equality / 2];
-        for (unsigned j = 0; i >= shadow.inequalities.count && equality % 2 && j < FM_COLUMNS; j++)
-            line->at[j] = -line->at[j];
-    }
-    fm_system_clear(&shadow);
-    return done;
-}
-
 /* Columns that change with the variable. */
 static void find_dependent(const fm_system *system, unsigned variable, bool *dependent)
 {
@@ -460,14 +423,15 @@ static bool find_conditions(fm_walk *this)
 /* The order with this variable as the innermost one, and all that depends on it. */
 static bool use_order(fm_walk *this, unsigned inner, const fm_poly *value, const fm_poly *count)
 {
-    bool wanted[FM_COLUMNS] = {false};
+    bool dropped[FM_COLUMNS];
     unsigned place = 0;
+    memset(dropped, true, sizeof dropped);
     for (unsigned i = 0; i < this->domain->kept; i++)
         if (i != inner) this->order[place++] = i;
     this->order[place] = inner;
     for (place = 0; place < this->domain->kept; place++) {
-        wanted[this->order[place]] = true;
-        if (!find_bounds(this->work, this->domain, wanted, &this->bounds[place])) return false;
+        dropped[this->order[place]] = false;
+        if (!fm_system_shadow(this->work, this->domain, dropped, &this->bounds[place])) return false;
     }
     this->value_degree = degree_along(this->value_system, value, inner);
     this->count_degree = degree_along(this->domain, count, inner);

@@ -3,7 +3,6 @@
 #ifndef FATHOM_STATIC_COUNTER_VALUES_H
 #define FATHOM_STATIC_COUNTER_VALUES_H
 
-#include "static/counter/counter.h"
 #include "static/counter/counter_system.h"
 
 /* ---- runs of values ---- */

@@ -5,8 +5,6 @@
  */
 #include "static/counter/counter_touches.h"
 
-#include "static/counter/counter_system.h"
-
 #include "base/memory.h"
 
 #include <isl/aff.h>

@@ -2,8 +2,6 @@
 /* isl_touches.c - references as sets of isl, and the blocks that they touch (counter_touches.h). */
 #include "static/counter/counter_touches.h"
 
-#include "static/region/region.h"
-
 #include "base/memory.h"
 
 #include <isl/aff.h>

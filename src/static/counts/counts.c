@@ -9,11 +9,10 @@
  */
 #include "static/counts/counts.h"
 
-#include "static/region/region.h"
-
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "static/region/region.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #define FATHOM_STATIC_COUNTS_H
 
 #include "static/polyhedra/polynomial.h"
-#include "static/region/region.h"
 
 /* How often the statements of a region are executed, for given values of its parameters. */
 

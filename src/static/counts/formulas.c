@@ -8,8 +8,6 @@
  */
 #include "static/counts/counts.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -53,11 +51,8 @@ static void set_variable(fm_poly *to, unsigned column)
 /* Numbers only: as they are. */
 static bool compute_numbers(fm_expr_kind kind, const fm_poly *left, const fm_poly *right, fm_poly *result)
 {
-    fm_expr sides[] = {{.kind = FM_EXPR_NUMBER}, {.kind = FM_EXPR_NUMBER}};
-    const fm_expr both = {.kind = kind, .left = &sides[0], .right = &sides[1]};
-    int64_t value;
-    if (!fm_poly_is_number(left, &sides[0].number) || !fm_poly_is_number(right, &sides[1].number) ||
-        !fm_expr_value(&both, NULL, NULL, &value))
+    int64_t a, b, value;
+    if (!fm_poly_is_number(left, &a) || !fm_poly_is_number(right, &b) || !fm_expr_compute(kind, a, b, &value))
         return false;
     set_number(result, value);
     return true;

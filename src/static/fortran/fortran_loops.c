@@ -46,34 +46,46 @@ static const ft_statement *exit_of(const ft_statement *loop, bool *first)
     return NULL;
 }
 
+/* The last value of the variable with which the loop goes on, by a condition that compares the variable, as
+ * it is, with something; NULL: another condition, or one that does not end the loop. */
+static const fm_form *last_going_on(ft_walker *walker, const fm_guard *goes_on, const fm_form *variable,
+                                    const fm_form *first, int64_t step)
+{
+    const fm_atom *atom = fm_form_only_atom(variable);
+    const char *why;
+    int64_t factor;
+    fm_trips trips;
+    if (!goes_on || !goes_on->form || !fm_ft_factor(walker, goes_on->form, atom, &factor)) return NULL;
+    if (factor != 1 && factor != -1) return NULL;
+    return fm_front_trips(&walker->front, goes_on, atom, first, step, false, &trips, &why) ? trips.last
+                                                                                           : NULL;
+}
+
+/* The value of the variable when an exit behind something else is taken: not before the first one. */
+static const fm_form *last_at_exit(ft_walker *walker, const fm_form *going_on, const fm_form *first,
+                                   int64_t step)
+{
+    return fm_form_extremum(&walker->front, step > 0 ? FM_ATOM_MAX : FM_ATOM_MIN, first,
+                            fm_form_add_number(&walker->front, going_on, step));
+}
+
 /* The last value that the variable has before, or when, the exit is taken. */
 static bool shorten_by_exit(ft_walker *walker, const ft_statement *exit, bool exit_first,
                             const fm_form *variable, const fm_form *first, int64_t step, const fm_form **last)
 {
     fm_front *f = &walker->front;
-    int64_t factor;
     const fm_guard *condition = fm_ft_condition(walker, exit->branches->condition);
     if (!condition) return false;
-    const fm_atom *atom = fm_form_only_atom(variable);
-    bool simple = condition->kind == FM_GUARD_NOT_NEGATIVE &&
-                  fm_ft_factor(walker, condition->form, atom, &factor) && factor == (step > 0 ? 1 : -1);
-    if (!simple)
+    const fm_form *end = condition->kind == FM_GUARD_NOT_NEGATIVE
+                             ? last_going_on(walker, fm_guard_not(f, condition), variable, first, step)
+                             : NULL;
+    if (!end)
         return fm_ft_refuse(
             walker->context, &exit->place,
             "exit: its condition is no comparison with the variable of the loop that stays true from some "
             "iteration on");
-    /* factor * variable + rest >= 0: the exit is taken from `from` on. */
-    const fm_form *rest = fm_form_plus(f, condition->form, variable, -factor);
-    const fm_form *from = fm_form_plus(f, fm_form_number(f, 0), rest, -factor);
-    bool down = step < 0;
-    if (exit_first) {
-        *last = fm_form_extremum(f, down ? FM_ATOM_MAX : FM_ATOM_MIN, *last,
-                                 fm_form_add_number(f, from, down ? 1 : -1));
-    } else {
-        const fm_form *taken = fm_form_add_number(f, from, down ? step + 1 : step - 1);
-        *last = fm_form_extremum(f, down ? FM_ATOM_MAX : FM_ATOM_MIN, *last,
-                                 fm_form_extremum(f, !down ? FM_ATOM_MAX : FM_ATOM_MIN, first, taken));
-    }
+    if (!exit_first) end = last_at_exit(walker, end, first, step);
+    *last = fm_form_extremum(f, step > 0 ? FM_ATOM_MIN : FM_ATOM_MAX, *last, end);
     return *last != NULL;
 }
 
@@ -242,24 +254,11 @@ bool fm_ft_concurrent(ft_walker *walker, const ft_statement *s)
 
 /* ---- loops without bounds ---- */
 
-/* The condition that ends the loop, or keeps it going (do while): in which direction must the variable go? */
-static int direction_of(ft_walker *walker, const fm_guard *condition, const fm_atom *atom, bool keeps,
-                        int64_t step, int64_t *factor)
-{
-    if (!condition->form || !fm_ft_factor(walker, condition->form, atom, factor)) return 0;
-    if (*factor != 1 && *factor != -1) return 0;
-    if (condition->kind == FM_GUARD_NOT_NEGATIVE) return keeps ? (int)-*factor : (int)*factor;
-    /* One step after the other, it does not pass the number that it is compared with. */
-    const bool ends = condition->kind == (keeps ? FM_GUARD_NOT_ZERO : FM_GUARD_ZERO);
-    return ends && (step == 1 || step == -1) ? (int)step : 0;
-}
-
 /* The last value of a variable that begins with `first` in a loop that ends by its exit, or by its own
  * condition. NULL without a failure: this variable does not tell. */
 static bool last_of(ft_walker *walker, const ft_statement *s, const ft_statement *exit, bool exit_first,
                     const fm_form *variable, const fm_form *first, int64_t step, const fm_form **last)
 {
-    fm_front *f = &walker->front;
     ft_context *context = walker->context;
     fm_error kept, *error = context->error;
     *last = NULL;
@@ -268,22 +267,12 @@ static bool last_of(ft_walker *walker, const ft_statement *s, const ft_statement
     context->error = error;
     if (context->status == FM_E_UNSUPPORTED || context->status == FM_E_LIMIT) context->status = FM_OK;
     if (context->status != FM_OK && error) *error = kept;
-    int64_t factor;
-    const int direction = step > 0 ? 1 : -1;
-    if (!condition ||
-        direction_of(walker, condition, fm_form_only_atom(variable), s->right, step, &factor) != direction)
-        return context->status == FM_OK;
-    /* factor * variable + rest is compared with 0: at `border` it is 0. */
-    const fm_form *rest = fm_form_plus(f, condition->form, variable, -factor);
-    const fm_form *border = fm_form_plus(f, fm_form_number(f, 0), rest, -factor);
-    if (s->right && condition->kind == FM_GUARD_NOT_NEGATIVE) /* keeps going up to there */
-        *last = border;
-    else if (exit_first) /* ends from there on */
-        *last = fm_form_add_number(f, border, -direction);
-    else
-        *last = fm_form_extremum(f, step > 0 ? FM_ATOM_MAX : FM_ATOM_MIN, first,
-                                 fm_form_add_number(f, border, step - direction));
-    return *last != NULL;
+    /* Without its own condition it goes on as long as the exit's does not hold. */
+    if (condition && condition->form)
+        *last = last_going_on(walker, s->right ? condition : fm_guard_not(&walker->front, condition),
+                              variable, first, step);
+    if (*last && !s->right && !exit_first) *last = last_at_exit(walker, *last, first, step);
+    return context->status == FM_OK;
 }
 
 /* A loop over a whole number that its body changes, in disguise. *done: it was one. */

@@ -23,7 +23,7 @@ void *fm_front_allocate(fm_front *f, size_t count, size_t size)
     return made;
 }
 
-static const char *front_print(fm_front *f, const char *format, va_list arguments)
+const char *fm_front_text_list(fm_front *f, const char *format, va_list arguments)
 {
     va_list again;
     va_copy(again, arguments);
@@ -38,7 +38,7 @@ const char *fm_front_text(fm_front *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    const char *made = front_print(f, format, arguments);
+    const char *made = fm_front_text_list(f, format, arguments);
     va_end(arguments);
     return made;
 }
@@ -54,7 +54,7 @@ void fm_front_fail(fm_front *f, fm_status status, const fm_front_place *where, c
 {
     va_list arguments;
     va_start(arguments, format);
-    const char *reason = front_print(f, format, arguments);
+    const char *reason = fm_front_text_list(f, format, arguments);
     va_end(arguments);
     if (reason) f->fail(f, status, where, reason);
 }

@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "static/region/region.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 typedef struct fm_front fm_front;
@@ -310,6 +311,21 @@ bool fm_front_check(fm_front *f, const fm_front_list *list);
 void fm_front_note(fm_front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void fm_front_assume(fm_front *f, const fm_guard *condition); /* parameters fulfil it */
 
+/* ---- front_trips.c ---- */
+
+/*
+ * Up to where (down to where, where step is negative) `of` goes, that begins with first and changes by step
+ * as long as goes_on holds: last, NULL where nothing ends it. guard: a condition that holds from the first
+ * iteration on or never. exact: an inequality (!=) that might have been passed before the loop begins is not
+ * taken as an end. False: not understood, *why says what.
+ */
+typedef struct fm_trips {
+    const fm_form *last;
+    const fm_guard *guard;
+} fm_trips;
+bool fm_front_trips(fm_front *f, const fm_guard *goes_on, const fm_atom *of, const fm_form *first,
+                    int64_t step, bool exact, fm_trips *result, const char **why);
+
 /* ---- front_print.c ---- */
 typedef struct fm_front_function {
     const char *name;
@@ -364,6 +380,8 @@ struct fm_front {
 /* count * size bytes, zeroed, in the arena. */
 void *fm_front_allocate(fm_front *f, size_t count, size_t size);
 const char *fm_front_text(fm_front *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *fm_front_text_list(fm_front *f, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 const char *fm_front_piece(fm_front *f, const char *begin, size_t size);
 void fm_front_fail(fm_front *f, fm_status status, const fm_front_place *where, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -299,15 +299,14 @@ static void add_line(fm_front *f, struct fm_front_lines **end, const char *text,
 
 void fm_front_note(fm_front *f, const char *format, ...)
 {
-    char text[sizeof((fm_error *)NULL)->reason];
     va_list arguments;
     if (f->nowhere) return;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    const char *text = fm_front_text_list(f, format, arguments);
     va_end(arguments);
-    for (const struct fm_front_lines *known = f->notes; known; known = known->next)
+    for (const struct fm_front_lines *known = f->notes; known && text; known = known->next)
         if (strcmp(known->text, text) == 0) return;
-    add_line(f, &f->notes, fm_front_text(f, "%s", text), NULL);
+    if (text) add_line(f, &f->notes, text, NULL);
 }
 
 void fm_front_assume(fm_front *f, const fm_guard *condition)

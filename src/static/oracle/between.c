@@ -15,8 +15,6 @@
  */
 #include "static/oracle/oracle_parts.h"
 
-#include "static/polyhedra/polyhedra.h"
-
 #include "base/error.h"
 
 #include <stdlib.h>

@@ -11,8 +11,6 @@
  */
 #include "static/oracle/oracle_parts.h"
 
-#include "static/oracle/oracle.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

@@ -4,7 +4,6 @@
 #define FATHOM_STATIC_ORACLE_PARTS_H
 
 #include "static/oracle/oracle.h"
-#include "static/polyhedra/polyhedra.h"
 
 #include "base/memory.h"
 

@@ -2,8 +2,6 @@
 /* oracle_sample.c - the reuses of a region, from some of its accesses (oracle.h). */
 #include "static/oracle/oracle.h"
 
-#include "static/polyhedra/polyhedra.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

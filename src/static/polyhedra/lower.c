@@ -12,8 +12,6 @@
  */
 #include "static/polyhedra/lower.h"
 
-#include "static/polyhedra/polyhedra.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

@@ -7,8 +7,6 @@
  */
 #include "static/polyhedra/lower.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -18,12 +16,11 @@
 
 fm_status fm_lower_fail(lowering *work, fm_status status, const char *format, ...)
 {
-    char reason[sizeof work->error->reason];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    status = fm_region_fail_list(work->error, status, work->region, &work->place, format, arguments);
     va_end(arguments);
-    return fm_region_fail(work->error, status, work->region, &work->place, "%s", reason);
+    return status;
 }
 
 fm_status fm_lower_too_large(lowering *work)

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +38,7 @@ struct fm_points {
 
 uint64_t fm_static_random_next(fm_static_random *random)
 {
-    uint64_t z = random->state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
+    return fm_random_next(&random->state);
 }
 
 uint64_t fm_static_random_below(fm_static_random *random, uint64_t limit)
@@ -128,13 +126,6 @@ typedef struct differences {
 
 static wide count_from(fm_points *self, unsigned variable, int64_t *x);
 
-static __int128 binomial_of(int64_t n, unsigned k)
-{
-    __int128 result = 1;
-    for (unsigned i = 0; i < k; i++) result = result * (n - i) / (i + 1);
-    return result;
-}
-
 static bool find_differences(fm_points *self, unsigned variable, int64_t *x, int64_t low, int64_t high,
                              differences *made)
 {
@@ -164,7 +155,7 @@ static __int128 sum_up_to(const differences *of, int64_t value)
         const int64_t count = (all - residue - 1) / of->period + 1;
         const __int128 *values = of->values + (size_t)residue * (of->degree + 1);
         for (unsigned k = 0; k <= of->degree; k++)
-            if (values[k]) sum += values[k] * binomial_of(count, k + 1);
+            if (values[k]) sum += values[k] * fm_binomial(count, k + 1);
     }
     return sum;
 }

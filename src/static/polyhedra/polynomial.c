@@ -380,13 +380,6 @@ bool fm_quick_poly_value(const fm_quick_poly *quick, const int64_t *values, int6
 
 /* ---- for people ---- */
 
-static unsigned degree_of(const fm_counter_term *term)
-{
-    unsigned sum = 0;
-    for (unsigned i = 0; i < FM_COLUMNS; i++) sum += term->powers[i];
-    return sum;
-}
-
 static bool whole_number(mpq_srcptr factor, int64_t *number)
 {
     if (mpz_cmp_ui(mpq_denref(factor), 1) != 0 || !mpz_fits_slong_p(mpq_numref(factor))) return false;
@@ -399,7 +392,7 @@ bool fm_poly_is_number(const fm_poly *poly, int64_t *number)
     *number = 0;
     if (poly->failed || poly->count > 1) return false;
     return poly->count == 0 ||
-           (degree_of(&poly->terms[0]) == 0 && whole_number(poly->terms[0].factor, number));
+           (fm_term_degree(&poly->terms[0]) == 0 && whole_number(poly->terms[0].factor, number));
 }
 
 bool fm_poly_affine_in(const fm_poly *poly, unsigned variable, int64_t *factor)
@@ -408,7 +401,7 @@ bool fm_poly_affine_in(const fm_poly *poly, unsigned variable, int64_t *factor)
     for (size_t i = 0; i < poly->count; i++) {
         const fm_counter_term *term = &poly->terms[i];
         if (term->powers[variable] == 0) continue;
-        if (degree_of(term) != 1 || !whole_number(term->factor, factor)) return false;
+        if (fm_term_degree(term) != 1 || !whole_number(term->factor, factor)) return false;
     }
     return !poly->failed;
 }
@@ -416,7 +409,7 @@ bool fm_poly_affine_in(const fm_poly *poly, unsigned variable, int64_t *factor)
 static int compare_terms(const void *left, const void *right)
 {
     const fm_counter_term *a = left, *b = right;
-    unsigned of_a = degree_of(a), of_b = degree_of(b);
+    unsigned of_a = fm_term_degree(a), of_b = fm_term_degree(b);
     if (of_a != of_b) return of_a > of_b ? -1 : 1;
     return -memcmp(a->powers, b->powers, FM_COLUMNS);
 }
@@ -434,7 +427,7 @@ static void write_term(FILE *out, const fm_counter_term *term, mpz_srcptr diviso
     else if (!first)
         fputs(" + ", out);
     mpz_abs(factor, factor);
-    bool written = mpz_cmp_ui(factor, 1) != 0 || degree_of(term) == 0;
+    bool written = mpz_cmp_ui(factor, 1) != 0 || fm_term_degree(term) == 0;
     if (written) mpz_out_str(out, 10, factor);
     mpz_clear(factor);
     for (unsigned i = 0; i < FM_COLUMNS; i++) {

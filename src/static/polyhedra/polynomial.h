@@ -21,6 +21,13 @@ typedef struct fm_counter_term {
     mpq_t factor;
 } fm_counter_term;
 
+static inline unsigned fm_term_degree(const fm_counter_term *term)
+{
+    unsigned degree = 0;
+    for (unsigned i = 0; i < FM_COLUMNS; i++) degree += term->powers[i];
+    return degree;
+}
+
 /* All zero is the polynomial 0. */
 typedef struct fm_poly {
     fm_counter_term *terms;

@@ -2,8 +2,6 @@
 /* projection.c - rows and affine forms, checked; and the points of a system of rows, variable by variable. */
 #include "static/polyhedra/polyhedra.h"
 
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

@@ -97,13 +97,6 @@ static bool is_constant(const int64_t *coefficients, uint32_t count, unsigned de
     return true;
 }
 
-static __int128 binomial_of(__int128 n, unsigned k)
-{
-    __int128 result = 1;
-    for (unsigned i = 0; i < k; i++) result = result * (n - i) / (i + 1);
-    return result;
-}
-
 /* Blocks 0 … blocks-1 of a run; inner is a level of leaves only, whose distances depend on neither block. */
 static bool constant_leaves(const int32_t *shape, const int64_t *coefficients, unsigned degree)
 {
@@ -134,7 +127,7 @@ static bool sum_leaves(const expansion *self, const int32_t *shape, const int64_
         const int64_t *counts = coefficients + width;
         __int128 sum = 0;
         for (unsigned k = 0; k <= degree; k++)
-            if (counts[k]) sum += counts[k] * binomial_of(blocks, k + 1);
+            if (counts[k]) sum += counts[k] * fm_binomial(blocks, k + 1);
         shape = run.values;
         coefficients += 2 * width;
         for (unsigned i = 0; i < run.period; i++) {

@@ -4,7 +4,6 @@
 #define FATHOM_STATIC_RECONSTRUCT_PARTS_H
 
 #include "static/oracle/oracle.h"
-#include "static/polyhedra/polyhedra.h"
 
 /* ---- descriptions ---- */
 

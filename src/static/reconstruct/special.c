@@ -7,8 +7,6 @@
  */
 #include "static/reconstruct/reconstruct_parts.h"
 
-#include "static/polyhedra/polyhedra.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

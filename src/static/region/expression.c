@@ -25,7 +25,7 @@ const fm_expr *fm_expr_variable(fm_arena *arena, uint32_t index)
 }
 
 /* Right sides of divisions are positive, so that nothing but sums and products can overflow. */
-static bool compute_binary(fm_expr_kind kind, int64_t left, int64_t right, int64_t *value)
+bool fm_expr_compute(fm_expr_kind kind, int64_t left, int64_t right, int64_t *value)
 {
     switch (kind) {
     case FM_EXPR_ADD:
@@ -65,7 +65,7 @@ const fm_expr *fm_expr_binary(fm_arena *arena, fm_expr_kind kind, const fm_expr 
     if (!left || !right) return NULL;
     int64_t value;
     if (left->kind == FM_EXPR_NUMBER && right->kind == FM_EXPR_NUMBER &&
-        compute_binary(kind, left->number, right->number, &value))
+        fm_expr_compute(kind, left->number, right->number, &value))
         return fm_expr_number(arena, value);
     if (kind == FM_EXPR_ADD && left->kind == FM_EXPR_NUMBER && left->number == 0) return right;
     if (kind == FM_EXPR_ADD && right->kind == FM_EXPR_NUMBER && right->number == 0) return left;
@@ -133,7 +133,7 @@ bool fm_expr_value(const fm_expr *expression, const int64_t *parameters, const i
     }
     return fm_expr_value(expression->left, parameters, variables, &left) &&
            fm_expr_value(expression->right, parameters, variables, &right) &&
-           compute_binary(expression->kind, left, right, value);
+           fm_expr_compute(expression->kind, left, right, value);
 }
 
 bool fm_condition_value(const fm_condition *condition, const int64_t *parameters, const int64_t *variables,

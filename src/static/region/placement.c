@@ -158,12 +158,8 @@ static fm_status survey_nodes(survey *self, const fm_region_node *node, fm_error
 
 static fm_status fix_parameters(fm_placement *placement, const fm_region *region, fm_error *error)
 {
-    for (size_t i = 0; i < region->parameter_count; i++) {
-        if (!region->parameters[i].has_value)
-            return fm_fail(error, FM_E_ARGUMENT, NULL, "the parameter '%.60s' has no value",
-                           region->parameters[i].name);
-        placement->parameters[i] = region->parameters[i].value;
-    }
+    fm_status status = fm_region_values(region, placement->parameters, error);
+    if (status != FM_OK) return status;
     for (size_t i = 0; i < region->assumption_count; i++) {
         bool holds = false;
         if (!fm_condition_value(region->assumptions[i], placement->parameters, NULL, &holds) || !holds)

@@ -11,18 +11,36 @@
 
 /* What others may ask of a region, and its parameters. */
 
-fm_status fm_region_fail(fm_error *error, fm_status status, const fm_region *region,
-                         const fm_region_place *place, const char *format, ...)
+fm_status fm_region_fail_list(fm_error *error, fm_status status, const fm_region *region,
+                              const fm_region_place *place, const char *format, va_list arguments)
 {
     char reason[480];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
     if (place->file == 0 || place->file > region->file_count)
         return fm_fail(error, status, NULL, "%s", reason);
     return fm_fail_at(error, status, region->files[place->file - 1],
                       place->line ? FM_PLACE_LINE : FM_PLACE_NONE, place->line, "%s", reason);
+}
+
+fm_status fm_region_fail(fm_error *error, fm_status status, const fm_region *region,
+                         const fm_region_place *place, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    status = fm_region_fail_list(error, status, region, place, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+fm_status fm_region_values(const fm_region *region, int64_t *values, fm_error *error)
+{
+    for (size_t i = 0; i < region->parameter_count; i++) {
+        if (!region->parameters[i].has_value)
+            return fm_fail(error, FM_E_ARGUMENT, NULL, "the parameter '%.60s' has no value",
+                           region->parameters[i].name);
+        values[i] = region->parameters[i].value;
+    }
+    return FM_OK;
 }
 
 void fm_region_destroy(fm_region *region)

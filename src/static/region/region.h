@@ -11,6 +11,7 @@
 #include <fathom/static.h>
 #include <fathom/status.h>
 
+#include <stdarg.h>
 #include <stdint.h>
 
 /* ---- whole numbers ---- */
@@ -36,6 +37,14 @@ static inline int64_t fm_floor_divide(int64_t number, int64_t divisor)
 static inline int64_t fm_ceil_divide(int64_t number, int64_t divisor)
 {
     return number / divisor + (number % divisor > 0);
+}
+
+/* n over k */
+static inline __int128 fm_binomial(__int128 n, unsigned k)
+{
+    __int128 result = 1;
+    for (unsigned i = 0; i < k; i++) result = result * (n - i) / (i + 1);
+    return result;
 }
 
 static inline __int128 fm_floor_divide_wide(__int128 number, __int128 divisor)
@@ -110,6 +119,9 @@ bool fm_expr_value(const fm_expr *expression, const int64_t *parameters, const i
                    int64_t *value);
 bool fm_condition_value(const fm_condition *condition, const int64_t *parameters, const int64_t *variables,
                         bool *value);
+
+/* The same of two numbers. */
+bool fm_expr_compute(fm_expr_kind kind, int64_t left, int64_t right, int64_t *value);
 
 /* Does it use any variable of a loop? This one? */
 bool fm_expr_has_variable(const fm_expr *expression);
@@ -228,6 +240,10 @@ fm_status fm_region_parse(fm_region **region, const char *text, size_t size, con
 fm_status fm_region_fail(fm_error *error, fm_status status, const fm_region *region,
                          const fm_region_place *place, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+fm_status fm_region_fail_list(fm_error *error, fm_status status, const fm_region *region,
+                              const fm_region_place *place, const char *format, va_list arguments);
+/* The values of its parameters, for each one; FM_E_ARGUMENT: one has none. */
+fm_status fm_region_values(const fm_region *region, int64_t *values, fm_error *error);
 
 /* ---- copies ---- */
 

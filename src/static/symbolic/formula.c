@@ -112,22 +112,13 @@ static void mark_dependent(const fm_formula_piece *piece, bool *marked)
     }
 }
 
-/* The conditions of what is not marked; without regard to whole numbers, which is enough for bounds. */
+/* The conditions of what is not marked. */
 static bool add_shadow(making *this, const bool *marked, size_t *count)
 {
-    fm_formula_piece *piece = &this->piece;
-    isl_basic_set *set = fm_system_to_isl(this->work, this->system, NULL);
-    for (unsigned i = piece->columns; i-- > 0;)
-        if (marked[i]) set = isl_basic_set_eliminate(set, isl_dim_set, i, 1);
-    set = isl_basic_set_remove_divs(set);
-    fm_system shadow;
-    if (!fm_system_from_isl(this->work, &shadow, set, piece->columns)) return false;
-    bool done = add_lines(this, &shadow.inequalities);
-    for (size_t i = 0; i < shadow.equalities.count && done; i++)
-        done = add_numbers(this, &shadow.equalities.lines[i], 1) &&
-               add_numbers(this, &shadow.equalities.lines[i], -1);
-    *count += shadow.inequalities.count + 2 * shadow.equalities.count;
-    fm_system_clear(&shadow);
+    fm_counter_lines lines = {0};
+    const bool done = fm_system_shadow(this->work, this->system, marked, &lines) && add_lines(this, &lines);
+    *count += lines.count;
+    free(lines.lines);
     return done;
 }
 

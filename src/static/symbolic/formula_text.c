@@ -7,11 +7,10 @@
  */
 #include "static/symbolic/symbolic.h"
 
-#include "static/polyhedra/polyhedra.h"
-#include "static/polyhedra/polynomial.h"
-
 #include "base/crew.h"
 #include "base/memory.h"
+#include "static/polyhedra/polyhedra.h"
+#include "static/polyhedra/polynomial.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,8 +2,6 @@
 /* formula_value.c - the value of a formula (formula.h). */
 #include "static/symbolic/formula.h"
 
-#include "static/polyhedra/polyhedra.h"
-
 #include <math.h>
 #include <string.h>
 

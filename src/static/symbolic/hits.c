@@ -2,10 +2,6 @@
 /* hits.c - distances of an open region, and how many of them hit (symbolic.h). */
 #include "static/symbolic/symbolic.h"
 
-#include "static/counter/counter_system.h"
-#include "static/counter/counter_touches.h"
-#include "static/polyhedra/polyhedra.h"
-
 #include "base/memory.h"
 
 #include <isl/set.h>
@@ -151,13 +147,6 @@ static void keep_column(split *this, unsigned column)
         if (domain->floors[column - domain->kept].of.at[i]) keep_column(this, i);
 }
 
-static unsigned degree_of(const fm_counter_term *term)
-{
-    unsigned degree = 0;
-    for (unsigned i = 0; i < FM_COLUMNS; i++) degree += term->powers[i];
-    return degree;
-}
-
 /* How many factors of products depend on a variable. */
 static unsigned factors_with(const split *this, unsigned variable)
 {
@@ -190,8 +179,9 @@ static bool choose_columns(split *this)
     this->old = domain->kept + domain->extra;
     for (unsigned i = 0; i < this->parameters; i++) this->stays[i] = true;
     for (size_t i = 0; i < distance->count; i++) {
-        if (degree_of(&distance->terms[i]) < 2 || !mpq_sgn(distance->terms[i].factor)) continue;
-        if (degree_of(&distance->terms[i]) > FM_FORMULA_MOST_FACTORS || this->product_count == FM_COLUMNS)
+        if (fm_term_degree(&distance->terms[i]) < 2 || !mpq_sgn(distance->terms[i].factor)) continue;
+        if (fm_term_degree(&distance->terms[i]) > FM_FORMULA_MOST_FACTORS ||
+            this->product_count == FM_COLUMNS)
             return fm_isl_fail(this->work, FM_E_LIMIT, "no formula: distances of a high degree");
         this->terms[this->product_count++] = i;
         for (unsigned j = 0; j < this->old; j++)
@@ -374,7 +364,8 @@ static bool hits_of_part(fm_isl_work *work, fm_formula *hits, const fm_counter_p
 static bool in_product(const fm_poly *poly, unsigned column)
 {
     for (size_t i = 0; i < poly->count; i++)
-        if (poly->terms[i].powers[column] && degree_of(&poly->terms[i]) > 1 && mpq_sgn(poly->terms[i].factor))
+        if (poly->terms[i].powers[column] && fm_term_degree(&poly->terms[i]) > 1 &&
+            mpq_sgn(poly->terms[i].factor))
             return true;
     return false;
 }

@@ -5,9 +5,6 @@
  */
 #include "static/symbolic/symbolic.h"
 
-#include "static/polyhedra/polyhedra.h"
-#include "static/region/region.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 

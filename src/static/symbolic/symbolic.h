@@ -3,9 +3,7 @@
 #ifndef FATHOM_STATIC_SYMBOLIC_H
 #define FATHOM_STATIC_SYMBOLIC_H
 
-#include "static/counter/counter_system.h"
 #include "static/counter/counter_touches.h"
-#include "static/polyhedra/polyhedra.h"
 #include "static/symbolic/formula.h"
 
 #include <fathom/experimental/region_formulas.h>

@@ -235,7 +235,7 @@ static fm_status resolve_key(const fm_csv_rows *rows, const char *key, fm_csv_ch
         return status;
     }
     for (const char *rest = key; status == FM_OK && next_of_list(&rest, &one);) {
-        uint64_t column;
+        uint64_t column = 0;
         if (choice->part_count == FM_CSV_PARTS_MOST)
             return fm_fail(error, FM_E_ARGUMENT, NULL, "a key has at most %d columns", FM_CSV_PARTS_MOST);
         status = choice_resolve(rows, one, choice->header, &column, error);

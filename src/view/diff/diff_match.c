@@ -269,12 +269,6 @@ static fm_status match_paths(fm_diff *diff, path_list *before, path_list *after,
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Whether at least half of the lines of each of two files are lines of the other, in any order. */
 static bool files_alike(const fm_diff *diff, const char *before, const char *after, bool *failed)
 {
@@ -282,8 +276,8 @@ static bool files_alike(const fm_diff *diff, const char *before, const char *aft
     uint32_t *a = sums_of(diff->profile[0]->attribution, before, &a_count, failed),
              *b = sums_of(diff->profile[1]->attribution, after, &b_count, failed);
     if (a && b) {
-        qsort(a, a_count, sizeof *a, by_value);
-        qsort(b, b_count, sizeof *b, by_value);
+        fm_numbers_sort(a, a_count);
+        fm_numbers_sort(b, b_count);
         for (size_t i = 0, j = 0; i < a_count && j < b_count;) {
             common += a[i] == b[j];
             const bool next_a = a[i] <= b[j], next_b = b[j] <= a[i];

@@ -115,12 +115,29 @@ static void sum_add(const writer *w, const fm_counts *counts)
         w->sum[2 + fm_edges_index(w->edges, counts->bins[i].lo)] += counts->bins[i].count;
 }
 
+/* A page has hundreds of thousands of numbers: fprintf would be most of the time. */
+static void digits_write(FILE *out, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    fwrite(digits + at, 1, sizeof digits - at, out);
+}
+
 /* Without brackets. */
 static void sum_write(const writer *w)
 {
-    fprintf(w->out, "%" PRIu64 ",%" PRIu64, w->sum[0], w->sum[1]);
+    digits_write(w->out, w->sum[0]);
+    putc(',', w->out);
+    digits_write(w->out, w->sum[1]);
     for (size_t i = 0; i < w->edges.count; i++)
-        if (w->sum[2 + i]) fprintf(w->out, ",%zu,%" PRIu64, i, w->sum[2 + i]);
+        if (w->sum[2 + i]) {
+            putc(',', w->out);
+            digits_write(w->out, i);
+            putc(',', w->out);
+            digits_write(w->out, w->sum[2 + i]);
+        }
 }
 
 static void sum_field(const writer *w, const char *key)
@@ -208,7 +225,7 @@ static void write_number(FILE *out, uint32_t number)
     if (number == FM_NONE)
         fputs("-1", out);
     else
-        fprintf(out, "%" PRIu32, number);
+        digits_write(out, number);
 }
 
 static uint32_t mapped_index(const fm_subset *subset, uint32_t index)

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "view/report/report_parts.h"
+#include "view/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -174,11 +175,6 @@ void fm_places_write(FILE *out, const fm_places *places, uint32_t place)
 
 #define ALMOST_ALL 0.999
 
-typedef struct ranked_share {
-    double share;
-    uint32_t index;
-} ranked_share;
-
 size_t fm_edges_index(fm_edges edges, uint64_t distance)
 {
     size_t low = 0, high = edges.count;
@@ -205,19 +201,6 @@ static void fill_levels(const fm_counts *counts, fm_edges edges, double *levels)
     }
 }
 
-static int compare_shares(const void *a, const void *b)
-{
-    const ranked_share *x = a, *y = b;
-    if (x->share != y->share) return x->share < y->share ? 1 : -1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-static int compare_indices(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static double least_covered(const double *covered, const double *total, size_t from, size_t count)
 {
     double least = 1;
@@ -232,7 +215,7 @@ typedef struct choosing {
     size_t count, most;
     fm_edges edges;
     double *total, *levels, *covered; /* misses at each size: of all, of one entry, of the kept ones */
-    ranked_share *ranks;
+    fm_ranked *ranks;
     bool *taken;
 } choosing;
 
@@ -240,13 +223,13 @@ typedef struct choosing {
 static void choice_rank(const choosing *by, size_t from)
 {
     for (size_t i = 0; i < by->count; i++) {
-        by->ranks[i] = (ranked_share){0, (uint32_t)i};
+        by->ranks[i] = (fm_ranked){0, (uint32_t)i};
         fill_levels(&by->counts[i], by->edges, by->levels);
         for (size_t level = from; level < by->edges.count; level++)
-            if (by->total[level] > 0 && by->levels[level] / by->total[level] > by->ranks[i].share)
-                by->ranks[i].share = by->levels[level] / by->total[level];
+            if (by->total[level] > 0 && by->levels[level] / by->total[level] > by->ranks[i].weight)
+                by->ranks[i].weight = by->levels[level] / by->total[level];
     }
-    if (by->count) qsort(by->ranks, by->count, sizeof *by->ranks, compare_shares);
+    fm_ranked_sort(by->ranks, by->count);
 }
 
 /* Takes from the top of the ranks until enough is covered at every size from edge `from` on. */
@@ -254,15 +237,15 @@ static void choice_keep(fm_choice *choice, const choosing *by, size_t from)
 {
     bool all = by->count <= by->most;
     for (size_t i = 0; i < by->count && choice->count < by->most; i++) {
-        const ranked_share *next = &by->ranks[i];
+        const fm_ranked *next = &by->ranks[i];
         if (!all &&
-            (next->share == 0 || least_covered(by->covered, by->total, from, by->edges.count) >= ALMOST_ALL))
+            (next->weight == 0 || least_covered(by->covered, by->total, from, by->edges.count) >= ALMOST_ALL))
             break;
-        if (by->taken[next->index]) continue;
-        by->taken[next->index] = true;
-        fill_levels(&by->counts[next->index], by->edges, by->levels);
+        if (by->taken[next->number]) continue;
+        by->taken[next->number] = true;
+        fill_levels(&by->counts[next->number], by->edges, by->levels);
         for (size_t level = 0; level < by->edges.count; level++) by->covered[level] += by->levels[level];
-        choice->indices[choice->count++] = next->index;
+        choice->indices[choice->count++] = next->number;
     }
 }
 
@@ -290,7 +273,7 @@ fm_status fm_choice_make(fm_choice *choice, const fm_counts *counts, size_t coun
             choice_keep(choice, &by, from);
         }
         choice->covered = least_covered(by.covered, by.total, late, edges.count);
-        if (choice->count) qsort(choice->indices, choice->count, sizeof *choice->indices, compare_indices);
+        fm_numbers_sort(choice->indices, choice->count);
     } else {
         free(choice->indices);
         choice->indices = NULL;

@@ -3,8 +3,8 @@
  * compiler_line.h - what a compiler's command line asks for, as far as `fathom cc` must know: whether it
  * compiles, links, and what; which options would not go together with instrumentation.
  */
-#ifndef FATHOM_CLI_COMPILER_LINE_H
-#define FATHOM_CLI_COMPILER_LINE_H
+#ifndef FATHOM_COMPILE_COMPILER_LINE_H
+#define FATHOM_COMPILE_COMPILER_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +32,6 @@ typedef struct compiler_line {
 } compiler_line;
 
 /* Reads the arguments, those in response files (@FILE) too. False: out of memory. */
-bool compiler_line_read(compiler_line *line, int count, char *const *arguments);
+bool fm_compiler_line_read(compiler_line *line, int count, char *const *arguments);
 
 #endif

@@ -4,7 +4,7 @@
  * nothing: the compiler gets the arguments as they came. An argument that it does not know is one without a
  * meaning here.
  */
-#include "compiler_line.h"
+#include "compile/compiler_line.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -291,7 +291,7 @@ static bool read_all(compiler_line *line, int count, char *const *arguments, int
     return true;
 }
 
-bool compiler_line_read(compiler_line *line, int count, char *const *arguments)
+bool fm_compiler_line_read(compiler_line *line, int count, char *const *arguments)
 {
     *line = (compiler_line){0};
     return read_all(line, count, arguments, 0);
