@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "trace/site_index.h"
-#include "trace/site_index.h"
 
 #include <fathom/experimental/pipeline.h>
 #include <stdio.h>
