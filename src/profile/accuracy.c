@@ -171,7 +171,7 @@ static fm_status read_band_point(fm_json_scan *scan, const char *what, void *con
     return FM_OK;
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+static fm_status read_accuracy_field(fm_json_scan *scan, const char *what, const char *key, void *context)
 {
     fm_accuracy *accuracy = context;
     if (strcmp(key, "statement") == 0) return fm_json_text(scan, what, &accuracy->statement);
@@ -193,7 +193,7 @@ fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **
 {
     fm_accuracy *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's accuracy");
-    fm_status status = fm_json_read_object(scan, where, "accuracy", read_field, made);
+    fm_status status = fm_json_read_object(scan, where, "accuracy", read_accuracy_field, made);
     if (!status && !made->statement)
         status = fm_json_refuse(scan, "\"%saccuracy\": expected a \"statement\", found none", where);
     if (status) {

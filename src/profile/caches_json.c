@@ -49,7 +49,7 @@ static fm_status read_name(fm_json_scan *scan, const char *what, fm_cache *cache
     return status;
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, fm_cache *cache)
+static fm_status read_cache_field(fm_json_scan *scan, const char *what, const char *key, fm_cache *cache)
 {
     uint64_t sharing = 0;
     if (strcmp(key, "name") == 0) return read_name(scan, what, cache);
@@ -75,7 +75,7 @@ static fm_status read_cache(fm_json_scan *scan, const char *where, size_t number
         status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
         snprintf(what, sizeof what, "\"%scaches[%zu].%s\"", where, number, key);
-        status = read_field(scan, what, key, cache);
+        status = read_cache_field(scan, what, key, cache);
     }
     if (!status && cache->bytes == 0)
         return fm_json_refuse(scan, "\"%scaches[%zu].bytes\": expected the size of a cache, found none",

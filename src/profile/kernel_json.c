@@ -111,8 +111,8 @@ static fm_status read_count(fm_json_scan *scan, const char *what, char **count)
     return *count ? FM_OK : fm_fail_memory(scan->error, sizeof text, "a count");
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, bool counts,
-                            fm_kernel *kernel)
+static fm_status read_kernel_field(fm_json_scan *scan, const char *what, const char *key, bool counts,
+                                   fm_kernel *kernel)
 {
     struct {
         const char *name;
@@ -155,7 +155,7 @@ fm_status fm_kernel_read(fm_json_scan *scan, const char *where, bool counts, fm_
         status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
         snprintf(what, sizeof what, "\"%s%s.%s\"", where, name, key);
-        status = read_field(scan, what, key, counts, *kernel);
+        status = read_kernel_field(scan, what, key, counts, *kernel);
     }
     return status;
 }

@@ -83,7 +83,7 @@ static fm_status read_seconds(fm_json_scan *scan, const char *what, double *valu
     return status;
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+static fm_status read_run_field(fm_json_scan *scan, const char *what, const char *key, void *context)
 {
     fm_run *run = context;
     struct {
@@ -114,7 +114,7 @@ fm_status fm_run_read(fm_json_scan *scan, const char *where, fm_run **run)
     fm_run *made = fm_calloc(1, sizeof *made);
     if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's run");
     made->exit_code = -1;
-    fm_status status = fm_json_read_object(scan, where, "run", read_field, made);
+    fm_status status = fm_json_read_object(scan, where, "run", read_run_field, made);
     if (status) {
         fm_run_destroy(made);
         return status;

@@ -108,7 +108,8 @@ void fm_sampling_write(FILE *out, const fm_sampling *sampling, const char *inden
     fprintf(out, "\n%s}", indent);
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, fm_sampling *sampling)
+static fm_status read_sampling_field(fm_json_scan *scan, const char *what, const char *key,
+                                     fm_sampling *sampling)
 {
     if (strcmp(key, "method") == 0) return fm_json_text(scan, what, &sampling->method);
     if (strcmp(key, "estimator") == 0) return fm_json_text(scan, what, &sampling->estimator);
@@ -135,7 +136,7 @@ fm_status fm_sampling_read(fm_json_scan *scan, const char *where, fm_sampling **
         status = fm_json_field(scan, &list, key, sizeof key, &more);
         if (status || !more) break;
         snprintf(what, sizeof what, "\"%ssampling.%s\"", where, key);
-        status = read_field(scan, what, key, made);
+        status = read_sampling_field(scan, what, key, made);
     }
     if (!status && (!made->method || !made->estimator || !made->conversion))
         status = fm_json_refuse(scan,

@@ -20,7 +20,7 @@ void *fm_attribution_grow(fm_attribution *attribution, const void *array, size_t
                           size_t size);
 
 /* The sum of two counts, or the largest number there is. */
-static inline uint64_t fm_attribution_sum(uint64_t a, uint64_t b)
+static inline uint64_t fm_sum_at_most(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }

@@ -31,7 +31,7 @@ typedef struct sum_builder {
     fm_error *error;
 } sum_builder;
 
-static fm_status no_memory(const sum_builder *into)
+static fm_status no_memory_for_sum(const sum_builder *into)
 {
     return fm_fail_memory(into->error, 1 << 16, "the sum of two attributions");
 }
@@ -87,7 +87,7 @@ static fm_status add_modules(sum_builder *into, const fm_attribution *from, cons
             !sum_reserve(&sum->modules, &into->module_room, sum->module_count, sizeof module) ||
             !number_of(&into->modules, (fm_key){word_of(module.path), word_of(module.build_id), 0},
                        &as->modules[i], &is_new))
-            return no_memory(into);
+            return no_memory_for_sum(into);
         if (is_new) sum->modules[sum->module_count++] = module;
         /* What was seen in one of the runs was seen. */
         else
@@ -138,18 +138,18 @@ static fm_status add_site(sum_builder *into, const fm_site *from, uint32_t path,
     /* Code without a module and without an address is known by its name alone: the site "unknown". */
     const char *name = site.module == FM_NONE ? site.symbol : NULL;
     bool is_new;
-    if (!sum_own(into, &name)) return no_memory(into);
+    if (!sum_own(into, &name)) return no_memory_for_sum(into);
     key.c = word_of(name);
-    if (fm_site_is_place(&site) && !key_of_place(into, &site, &key)) return no_memory(into);
+    if (fm_site_is_place(&site) && !key_of_place(into, &site, &key)) return no_memory_for_sum(into);
     if (!sum_reserve(&sum->sites, &into->site_room, sum->site_count, sizeof site) ||
         !number_of(&into->sites, key, number, &is_new))
-        return no_memory(into);
+        return no_memory_for_sum(into);
     if (!is_new) {
         fm_site *known = &sum->sites[*number];
         if (known->frame_count || (known->symbol && !site.frame_count)) return FM_OK;
         site.module = known->module;
     }
-    if (!own_names(into, &site)) return no_memory(into);
+    if (!own_names(into, &site)) return no_memory_for_sum(into);
     sum->sites[*number] = site;
     if (is_new) sum->site_count++;
     return FM_OK;
@@ -178,7 +178,7 @@ static fm_status add_sites(sum_builder *into, const fm_attribution *from, const 
         bool is_new;
         if (!sum_reserve(&sum->paths, &into->path_room, sum->path_count, sizeof path) ||
             !number_of(&into->paths, (fm_key){path.parent, path.call, 0}, &as->paths[i], &is_new))
-            return no_memory(into);
+            return no_memory_for_sum(into);
         if (is_new) sum->paths[sum->path_count++] = path;
     }
     for (size_t i = 0; i < from->site_count && !status; i++)
@@ -195,13 +195,13 @@ static fm_status add_objects(sum_builder *into, const fm_attribution *from, cons
         object.module = sum_renumbered(as->modules, object.module);
         object.allocation = sum_renumbered(as->paths, object.allocation);
         bool is_new;
-        if (!sum_own(into, &object.name)) return no_memory(into);
+        if (!sum_own(into, &object.name)) return no_memory_for_sum(into);
         fm_key key = {(uint64_t)object.kind << 32 | object.module,
                       object.kind == FM_OBJECT_HEAP ? object.allocation : object.address,
                       object.kind == FM_OBJECT_STACK ? object.thread : word_of(object.name)};
         if (!sum_reserve(&sum->objects, &into->object_room, sum->object_count, sizeof object) ||
             !number_of(&into->objects, key, &as->objects[i], &is_new))
-            return no_memory(into);
+            return no_memory_for_sum(into);
         if (is_new) {
             sum->objects[sum->object_count++] = object;
             continue;
@@ -250,7 +250,7 @@ static fm_status merge_into(sum_builder *into, const fm_attribution *from)
         if (!status) status = fm_site_latencies_merge(into->sum, from, as.sites, into->error);
         if (!status) status = fm_pair_errors_merge(into->sum, from, as.sites, into->error);
     } else {
-        no_memory(into);
+        no_memory_for_sum(into);
     }
     free(as.modules);
     free(as.sites);
@@ -291,7 +291,7 @@ fm_status fm_attribution_sum(fm_attribution **sum, const fm_attribution *a, cons
     moved &= move_into_sum(made, &made->sites, made->site_count, sizeof *made->sites);
     moved &= move_into_sum(made, &made->paths, made->path_count, sizeof *made->paths);
     moved &= move_into_sum(made, &made->objects, made->object_count, sizeof *made->objects);
-    if (!status && !moved) status = no_memory(&into);
+    if (!status && !moved) status = no_memory_for_sum(&into);
     if (!status) status = fm_sources_add_up(made, a, b, error);
     if (!status) status = fm_range_counts_to_pairs(&into.pairs, made, error);
     if (!status) status = fm_range_counts_to_uses(&into.uses, made, error);

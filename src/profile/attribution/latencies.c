@@ -21,11 +21,11 @@ void fm_site_latencies_sort(fm_attribution *attribution)
 
 static void add_up(fm_site_latency *into, const fm_site_latency *from)
 {
-    into->samples = fm_attribution_sum(into->samples, from->samples);
-    into->timed = fm_attribution_sum(into->timed, from->timed);
-    into->cycles = fm_attribution_sum(into->cycles, from->cycles);
+    into->samples = fm_sum_at_most(into->samples, from->samples);
+    into->timed = fm_sum_at_most(into->timed, from->timed);
+    into->cycles = fm_sum_at_most(into->cycles, from->cycles);
     for (size_t i = 0; i < FM_MEMORY_LEVELS; i++)
-        into->levels[i] = fm_attribution_sum(into->levels[i], from->levels[i]);
+        into->levels[i] = fm_sum_at_most(into->levels[i], from->levels[i]);
 }
 
 fm_status fm_site_latencies_merge(fm_attribution *sum, const fm_attribution *from, const uint32_t *sites,

@@ -35,9 +35,9 @@ static void pair_errors_join(fm_attribution *attribution, bool independent)
         }
         fm_pair_error *into = &all[kept - 1];
         into->error = independent ? (uint64_t)fmin(hypot((double)into->error, (double)all[i].error), 0x1p62)
-                                  : fm_attribution_sum(into->error, all[i].error);
+                                  : fm_sum_at_most(into->error, all[i].error);
         if (independent)
-            into->samples = fm_attribution_sum(into->samples, all[i].samples);
+            into->samples = fm_sum_at_most(into->samples, all[i].samples);
         else if (into->samples < all[i].samples)
             into->samples = all[i].samples;
     }

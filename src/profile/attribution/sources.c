@@ -119,7 +119,7 @@ static fm_source source_alone(fm_attribution *sum, const fm_source *source, cons
     return named ? (fm_source){.path = source->path} : *source;
 }
 
-static fm_status no_memory(fm_error *error)
+static fm_status no_memory_for_sources(fm_error *error)
 {
     return fm_fail_memory(error, 1 << 16, "the source files of two profiles");
 }
@@ -158,5 +158,5 @@ fm_status fm_sources_add_up(fm_attribution *sum, const fm_attribution *a, const 
     }
     fm_table_clear(&a_files);
     fm_table_clear(&b_files);
-    return made ? FM_OK : no_memory(error);
+    return made ? FM_OK : no_memory_for_sources(error);
 }

@@ -6,10 +6,10 @@
 
 enum { MOST_WORDS = 8, LONGEST_WORD = 24 };
 
-typedef struct words {
+typedef struct name_words {
     size_t count; /* 0: no name that says anything */
     char word[MOST_WORDS][LONGEST_WORD];
-} words;
+} name_words;
 
 static bool is_lower(char c)
 {
@@ -36,9 +36,9 @@ static bool column_names_turns(const char *name, size_t length, size_t at)
     return is_upper(name[at - 1]) && at + 1 < length && is_lower(name[at + 1]);
 }
 
-static words column_names_cut(const char *name, size_t length)
+static name_words column_names_cut(const char *name, size_t length)
 {
-    words all = {0};
+    name_words all = {0};
     size_t used = 0;
     for (size_t at = 0; at <= length; at++) {
         const char c = at < length ? name[at] : ' ';
@@ -48,7 +48,7 @@ static words column_names_cut(const char *name, size_t length)
             used = 0;
         }
         if (!part) continue;
-        if (all.count == MOST_WORDS || used + 1 == LONGEST_WORD) return (words){0};
+        if (all.count == MOST_WORDS || used + 1 == LONGEST_WORD) return (name_words){0};
         all.word[all.count][used++] = (char)(is_upper(c) ? c + ('a' - 'A') : c);
     }
     return all;
@@ -61,7 +61,7 @@ static bool is_one_of(const char *word, const char *const *list)
     return false;
 }
 
-static bool any_is_one_of(const words *all, const char *const *list)
+static bool any_is_one_of(const name_words *all, const char *const *list)
 {
     for (size_t i = 0; i < all->count; i++)
         if (is_one_of(all->word[i], list)) return true;
@@ -90,9 +90,9 @@ static bool is_ending(const char *word)
 static const char *const numbers[] = {"id", "no", "nr", "num", "number", "index", "hash", "name", NULL};
 
 /* The words of a name without its units. */
-static words cut_without_units(const char *name, size_t length)
+static name_words cut_without_units(const char *name, size_t length)
 {
-    words all = column_names_cut(name, length);
+    name_words all = column_names_cut(name, length);
     while (all.count > 1 && is_ending(all.word[all.count - 1])) all.count--;
     return all;
 }
@@ -112,7 +112,7 @@ fm_key_likeness fm_column_is_key(const char *name, size_t length)
                                             "remote",   "host",        "peer",  "src",  "source", "dst",
                                             "dest",     "destination", "next",  "prev", "end",    "last",
                                             "previous", "return",      NULL};
-    const words all = cut_without_units(name, length);
+    const name_words all = cut_without_units(name, length);
     if (all.count == 0 || any_is_one_of(&all, strangers)) return FM_KEY_NO;
     const char *last = all.word[all.count - 1], *before = all.count > 1 ? all.word[all.count - 2] : "";
     if (is_one_of(last, keys) || is_one_of(last, places)) return FM_KEY_YES;
@@ -127,7 +127,7 @@ fm_key_likeness fm_column_is_key(const char *name, size_t length)
 bool fm_column_is_place(const char *name, size_t length)
 {
     static const char *const ordinals[] = {"id", "no", "nr", "num", "number", "index", NULL};
-    const words all = cut_without_units(name, length);
+    const name_words all = cut_without_units(name, length);
     if (all.count == 0) return false;
     const char *last = all.word[all.count - 1], *before = all.count > 1 ? all.word[all.count - 2] : "";
     return is_one_of(last, places) || is_one_of(last, bytewise) ||
@@ -143,7 +143,7 @@ bool fm_column_is_identity(const char *name, size_t length)
         "path",   "file",   "inode",  "query",  "filename", "pathname", "video",       "movie",    "photo",
         "userid", "asset",  "string", "prompt", "title",    "user",     "request",     "chunk",    NULL};
     if (fm_column_is_place(name, length)) return false;
-    const words all = cut_without_units(name, length);
+    const name_words all = cut_without_units(name, length);
     if (all.count == 0) return false;
     const char *last = all.word[all.count - 1], *before = all.count > 1 ? all.word[all.count - 2] : "";
     return is_one_of(last, identities) || (is_one_of(last, numbers) && is_one_of(before, identities));
@@ -161,7 +161,7 @@ bool fm_column_is_container(const char *name, size_t length, bool place)
         "dev",      "device",   "disk",        "volume",   "vol",   "lun",     "drive",
         "asu",      "host",     "hostname",    "server",   "space", "spaceid", "partition",
         "shard",    "pid",      "process",     "asid",     "array", NULL};
-    words all = cut_without_units(name, length);
+    name_words all = cut_without_units(name, length);
     while (all.count > 1 && is_one_of(all.word[all.count - 1], numbers)) all.count--;
     if (all.count == 0) return false;
     const char *last = all.word[all.count - 1];
@@ -170,13 +170,13 @@ bool fm_column_is_container(const char *name, size_t length, bool place)
 
 bool fm_column_key_counts_units(const char *name, size_t length)
 {
-    const words all = column_names_cut(name, length);
+    const name_words all = column_names_cut(name, length);
     return !any_is_one_of(&all, bytes) && (any_is_one_of(&all, amounts) || any_is_one_of(&all, places));
 }
 
 bool fm_column_size_counts_units(const char *name, size_t length)
 {
-    const words all = column_names_cut(name, length);
+    const name_words all = column_names_cut(name, length);
     if (any_is_one_of(&all, bytes)) return false; /* the size of a block, of a page is one in bytes */
     return any_is_one_of(&all, amounts) || (any_is_one_of(&all, places) && any_is_one_of(&all, counting));
 }

@@ -21,7 +21,7 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-static fm_status bad_line(const fm_line_window *window, fm_error *error)
+static fm_status bad_din_line(const fm_line_window *window, fm_error *error)
 {
     char quote[256];
     return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
@@ -30,7 +30,7 @@ static fm_status bad_line(const fm_line_window *window, fm_error *error)
 }
 
 /* Not at its beginning or end, where it is a blank. */
-static bool has_return_within(const char *line, const char *newline)
+static bool din_has_return(const char *line, const char *newline)
 {
     line = skip_blanks(line);
     while (newline > line && newline[-1] == '\r') newline--;
@@ -38,7 +38,7 @@ static bool has_return_within(const char *line, const char *newline)
 }
 
 /* False where the line is not right. *label 4 also stands for an empty line. */
-static bool parse_line(const char *line, unsigned *label, uint64_t *address)
+static bool parse_din_line(const char *line, unsigned *label, uint64_t *address)
 {
     const char *at = skip_blanks(line);
     *label = 4;
@@ -72,8 +72,8 @@ static fm_status din_parse(const void *settings, fm_line_window *window, fm_colu
         uint64_t address = 0;
         char *line = fm_line_pass_mark(window->at),
              *newline = memchr(line, '\n', (size_t)(window->end - line));
-        if (has_return_within(line, newline)) return fm_line_mixed(window->name, window->line, error);
-        if (!parse_line(line, &label, &address)) return bad_line(window, error);
+        if (din_has_return(line, newline)) return fm_line_mixed(window->name, window->line, error);
+        if (!parse_din_line(line, &label, &address)) return bad_din_line(window, error);
         window->at = newline + 1;
         window->line++;
         if (label > 3) continue;

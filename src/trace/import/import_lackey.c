@@ -28,14 +28,14 @@ static bool is_message(const char *line)
 }
 
 /* Not at its end. */
-static bool has_return_within(const char *line, const char *end)
+static bool lackey_has_return(const char *line, const char *end)
 {
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     while (newline > line && newline[-1] == '\r') newline--;
     return memchr(line, '\r', (size_t)(newline - line));
 }
 
-static fm_status bad_line(const fm_line_window *window, fm_error *error)
+static fm_status bad_lackey_line(const fm_line_window *window, fm_error *error)
 {
     char quote[256];
     return fm_fail_at(error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
@@ -56,8 +56,8 @@ static const char *parse_access(const char *at, uint64_t *address, uint64_t *siz
 }
 
 /* Any line. *next: behind it; NULL: it is not right. *kind NO_REFERENCE: it is none. */
-static void parse_line(char *at, const char *end, char **next, uint64_t *address, uint64_t *size,
-                       unsigned *kind)
+static void parse_lackey_line(char *at, const char *end, char **next, uint64_t *address, uint64_t *size,
+                              unsigned *kind)
 {
     const char *behind = NULL;
     *kind = FM_KIND_FETCH;
@@ -93,10 +93,10 @@ static fm_status lackey_parse(const void *settings, fm_line_window *window, fm_c
         unsigned kind;
         char *next;
         char *line = fm_line_pass_mark(window->at);
-        parse_line(line, window->end, &next, &address, &size, &kind);
-        if ((!next || kind == NO_REFERENCE) && has_return_within(line, window->end))
+        parse_lackey_line(line, window->end, &next, &address, &size, &kind);
+        if ((!next || kind == NO_REFERENCE) && lackey_has_return(line, window->end))
             return fm_line_mixed(window->name, window->line, error);
-        if (!next) return bad_line(window, error);
+        if (!next) return bad_lackey_line(window, error);
         window->at = next;
         window->line++;
         if (kind == NO_REFERENCE) continue;
