@@ -35,9 +35,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
                               "${FATHOM_KERNEL_OPTIMIZATION};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
   set_source_files_properties(src/engine/exact/exact_avx2.c PROPERTIES COMPILE_OPTIONS
                               "${FATHOM_KERNEL_OPTIMIZATION};-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
-  set_source_files_properties(src/trace/import/text_avx512.c PROPERTIES COMPILE_OPTIONS
+  set_source_files_properties(src/trace/lines/text_avx512.c PROPERTIES COMPILE_OPTIONS
                               "${FATHOM_KERNEL_OPTIMIZATION};-mavx512f;-mavx512bw;-mavx512vl;-mavx512vbmi2;-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
-  set_source_files_properties(src/trace/import/text_avx2.c PROPERTIES COMPILE_OPTIONS
+  set_source_files_properties(src/trace/lines/text_avx2.c PROPERTIES COMPILE_OPTIONS
                               "${FATHOM_KERNEL_OPTIMIZATION};-mavx2;-mbmi;-mbmi2;-mlzcnt;-mpopcnt")
   set_source_files_properties(src/engine/exact/exact_portable.c PROPERTIES COMPILE_OPTIONS "${FATHOM_KERNEL_OPTIMIZATION}")
 endif()

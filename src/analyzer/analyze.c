@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "trace/site_index.h"
+#include "trace/supply.h"
 
 #include <fathom/experimental/pipeline.h>
 #include <stdio.h>

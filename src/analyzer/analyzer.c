@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/table.h"
 #include "engine/engine.h"
-#include "profile/laws.h"
+#include "profile/profile_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/engine.h"
-#include "profile/laws.h"
+#include "profile/profile_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tunables.c - the size of the engines' tables that tests change (base/tunable.h); what it is stands in its
+/* tunables.c - the size of the engines' tables that tests change (base/error.h); what it is stands in its
  * header. */
 #include "engine/engine_tables.h"
 

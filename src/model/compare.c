@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/histogram.h"
+#include "profile/profile_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/laws.h"
+#include "profile/profile_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "model/model_internal.h"
-#include "profile/laws.h"
+#include "profile/profile_parts.h"
 
 #include <math.h>
 #include <stdio.h>

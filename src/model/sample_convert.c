@@ -2,7 +2,7 @@
 /*
  * sample_convert.c - from shares of time distances to distances.
  *
- * Average eviction time: src/profile/eviction_time.c does it for the profile; here are the same sums for the
+ * Average eviction time: src/profile/histogram.c does it for the profile; here are the same sums for the
  * rounds of the bootstrap and for single time distances, and in windows of the run.
  *
  * Shen: X. Shen, J. Shaw, B. Meeker, C. Ding: Locality approximation using time, POPL 2007. Of the N - 1

@@ -9,10 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "model/sample_internal.h"
-#include "profile/accuracy.h"
-#include "profile/histogram.h"
-#include "profile/laws.h"
-#include "profile/sampling.h"
+#include "profile/profile_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* laws.c - see laws.h. Linear in the profile; memory for a number a site and an object. */
-#include "profile/laws.h"
+#include "profile/profile_parts.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution/attribution_check.h"
-#include "profile/attribution/attribution_json.h"
-#include "profile/histogram.h"
+#include "profile/attribution_parts.h"
 
 #include <fathom/experimental/checks.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* phases_json.c - the field "phases" of a profile: the time samples, and the phases, level by level
  * (docs/PROFILE.md). */
-#include "profile/phases_json.h"
+#include "profile/profile_parts.h"
 
 #include "base/error.h"
 #include "base/memory.h"

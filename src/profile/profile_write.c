@@ -9,14 +9,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "profile/accuracy.h"
-#include "profile/attribution/attribution_check.h"
-#include "profile/attribution/attribution_json.h"
-#include "profile/caches_json.h"
-#include "profile/histogram.h"
-#include "profile/laws.h"
-#include "profile/phases_json.h"
-#include "profile/sampling.h"
+#include "profile/attribution_parts.h"
+#include "profile/profile_parts.h"
 
 #include <inttypes.h>
 

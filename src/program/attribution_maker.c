@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution/attribution_grow.h"
+#include "profile/attribution_parts.h"
 #include "program/object_map.h"
 #include "program/program.h"
 

@@ -8,7 +8,7 @@
 #ifndef FATHOM_PROGRAM_PROGRAM_H
 #define FATHOM_PROGRAM_PROGRAM_H
 
-#include "profile/range_counts.h"
+#include "profile/profile_parts.h"
 #include "program/program_tables.h"
 #include "symbols/symbols.h"
 

@@ -2,7 +2,7 @@
 /* pmu_uses.c - what samples of performance counters become. */
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution/latencies.h"
+#include "profile/attribution_parts.h"
 #include "sample/pmu.h"
 #include "sample/sampled_thread.h"
 

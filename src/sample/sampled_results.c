@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "process/program_file.h"
-#include "profile/accuracy.h"
+#include "profile/profile_parts.h"
 #include "sample/sampled_run_state.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution/module_name.h"
+#include "profile/attribution_parts.h"
 #include "symbols/symbol_file.h"
 
 #include <errno.h>

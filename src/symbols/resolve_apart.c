@@ -10,7 +10,7 @@
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/attribution/module_name.h"
+#include "profile/attribution_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* site_text.c - sites and objects in one line of text each, from what is resolved. Reads no files. */
 #include <fathom/attribution.h>
 
-#include "profile/attribution/module_name.h"
+#include "profile/attribution_parts.h"
 
 #include <inttypes.h>
 #include <string.h>

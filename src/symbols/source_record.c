@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "base/plain_text.h"
 #include "base/table.h"
-#include "profile/attribution/line_sums.h"
-#include "profile/attribution/sources.h"
+#include "profile/attribution_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

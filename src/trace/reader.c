@@ -1,23 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * reader.c - the public reader: finds the format, opens it, on a part of the file where that is asked for,
- * delivers its batches, with or without a thread that decodes ahead (or several, where the format has them).
- *
- * A format hands over references and a failure together; here they are delivered one after the other. What a
- * format does after damage (go on or end) is stated in its fm_format.
- */
+/* reader.c - readers. */
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/columns.h"
+#include "trace/format.h"
 #include "trace/native/native_layout.h"
-#include "trace/part.h"
-#include "trace/read_ahead.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* ======== columns ======== */
+
+fm_status fm_columns_allocate(fm_columns *columns, unsigned mask, fm_error *error)
+{
+    memset(columns, 0, sizeof *columns);
+    bool enough = (columns->address = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->address)) != NULL;
+    if (enough && mask & FM_COLUMN_SIZE)
+        enough = (columns->size = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->size)) != NULL;
+    if (enough && mask & FM_COLUMN_KIND)
+        enough = (columns->kind = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->kind)) != NULL;
+    if (enough && mask & FM_COLUMN_THREAD)
+        enough = (columns->thread = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->thread)) != NULL;
+    if (enough && mask & FM_COLUMN_SITE)
+        enough = (columns->site = fm_malloc_array(FM_BATCH_MAX, sizeof *columns->site)) != NULL;
+    if (enough) return FM_OK;
+    fm_columns_free(columns);
+    return fm_fail_memory(error, FM_BATCH_MAX * sizeof(uint64_t), "a batch of references");
+}
+
+void fm_columns_free(fm_columns *columns)
+{
+    free(columns->address);
+    free(columns->size);
+    free(columns->kind);
+    free(columns->thread);
+    free(columns->site);
+    memset(columns, 0, sizeof *columns);
+}
+
+void fm_columns_batch(const fm_columns *columns, fm_batch *batch)
+{
+    *batch = (fm_batch){.count = columns->count,
+                        .address = columns->address,
+                        .size = columns->size,
+                        .kind = columns->kind,
+                        .thread = columns->thread,
+                        .site = columns->site};
+}
+
+uint64_t fm_columns_filter(fm_columns *columns, fm_fetches fetches)
+{
+    if (!columns->kind || fetches == FM_FETCHES_ALL) return 0;
+    bool only = fetches == FM_FETCHES_ONLY;
+    /* Most traces have no fetches at all. */
+    if (!only && !memchr(columns->kind, FM_KIND_FETCH, columns->count)) return 0;
+    size_t kept = 0;
+    uint64_t skipped = 0;
+    for (size_t i = 0; i < columns->count; i++) {
+        bool fetch = columns->kind[i] == FM_KIND_FETCH;
+        if (fetch != only) {
+            skipped += fetch;
+            continue;
+        }
+        columns->address[kept] = columns->address[i];
+        columns->kind[kept] = columns->kind[i];
+        if (columns->size) columns->size[kept] = columns->size[i];
+        if (columns->thread) columns->thread[kept] = columns->thread[i];
+        if (columns->site) columns->site[kept] = columns->site[i];
+        kept++;
+    }
+    columns->count = kept;
+    return skipped;
+}
+
+/* ======== readers ======== */
+
+/*
+ * The public reader: finds the format, opens it, on a part of the file where that is asked for,
+ * delivers its batches, with or without a thread that decodes ahead (or several, where the format has them).
+ *
+ * A format hands over references and a failure together; here they are delivered one after the other. What a
+ * format does after damage (go on or end) is stated in its fm_format.
+ */
 
 struct fm_reader {
     const fm_format *format;
@@ -156,8 +222,8 @@ static fm_status open_reader(fm_reader **reader_out, const char *path, const fm_
 }
 
 /* What the caller chose, or what is usual. */
-static fm_status reader_choose(fm_reader_options *chosen, const fm_reader_options *options, size_t options_size,
-                        fm_error *error)
+static fm_status reader_choose(fm_reader_options *chosen, const fm_reader_options *options,
+                               size_t options_size, fm_error *error)
 {
     const fm_status status =
         fm_sized_read(chosen, sizeof *chosen, options, options_size, "fm_reader_options", error);
@@ -268,8 +334,8 @@ static fm_status next_slot(fm_reader *reader, fm_error *error)
         if (!reader->ahead) {
             fm_status status = fm_input_allow_interrupt(&reader->import.stream->input, error);
             if (status == FM_OK)
-                status =
-                    fm_read_ahead_start(&reader->ahead, reader->import.info.columns, reader_fill, reader, error);
+                status = fm_read_ahead_start(&reader->ahead, reader->import.info.columns, reader_fill, reader,
+                                             error);
             if (status != FM_OK) return status;
         }
         reader->slot = fm_read_ahead_next(reader->ahead);

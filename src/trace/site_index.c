@@ -5,11 +5,11 @@
  * A direct-mapped cache stands in front of the hash table: the sites of a program's hot loops are few, and
  * looking one of them up costs a load and a comparison.
  */
-#include "trace/site_index.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/table.h"
 #include "program/program.h"
+#include "trace/supply.h"
 
 #include <fathom/attribution.h>
 #include <pthread.h>

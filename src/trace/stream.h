@@ -1,18 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stream.h - bytes of a trace, decompressed, by one thread or several. Internal. */
+#ifndef FATHOM_TRACE_STREAM_H
+#define FATHOM_TRACE_STREAM_H
+
+#include "base/input.h"
+
+#include <fathom/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ======== zstd frames ======== */
+
 /*
- * stream.h - the content of a stored trace: bytes of a file or pipe, decompressed where they are
+ * Where a zstd frame ends, and how much it may hold, found from its headers without decoding
+ * (RFC 8878). Skippable frames before it are passed over; what they hold is not believed: pzstd writes the
+ * size of the next frame there, others anything.
+ */
+
+typedef enum fm_frame_found {
+    FM_FRAME_MORE,  /* more bytes are needed to tell */
+    FM_FRAME_WHOLE, /* it ends at `at` */
+    FM_FRAME_OTHER, /* it is no frame, is damaged, or wants a window that is not accepted */
+} fm_frame_found;
+
+/* All zeroes at the beginning of a frame. */
+typedef struct fm_frame_walk {
+    uint64_t at;           /* bytes passed over, those of the skippable frames before among them */
+    uint64_t content_most; /* bytes that it decodes to, at most */
+    bool begun;            /* its header was passed */
+    bool sized;            /* which told content_most */
+    bool checked;          /* a checksum follows the last block */
+} fm_frame_walk;
+
+/* bytes: the first `count` from its beginning on; more of them with each call. */
+fm_frame_found fm_frame_walk_on(fm_frame_walk *walk, const uint8_t *bytes, size_t count);
+
+/* The largest window that memory is given for, as a power of two: what `zstd --ultra` makes without --long.
+ */
+enum { FM_ZSTD_WINDOW_LOG = 27 };
+
+/* ======== frames ahead ======== */
+
+/*
+ * Zstd frames of a file, decompressed by several threads ahead of the one who takes the
+ * content. Frames do not depend on each other (`pzstd` writes many, `cat a.zst b.zst` makes them); where one
+ * ends is known from its headers (zstd_frame.h).
+ *
+ * A frame that is large, or not sound, ends this way of reading: it and all that is behind it are given back
+ * as they are stored, for a decoder that goes on from the frame's beginning. So nothing is reported here, and
+ * memory has a bound whatever the file says: 256 MiB, and what the last two frames take (48 MiB each at
+ * most).
+ */
+
+/* What a caller may have read of the input before. */
+enum { FM_FRAMES_CARRIED = 256 << 10 };
+
+typedef struct fm_frames_ahead fm_frames_ahead;
+
+/* stored: the first bytes of the input, at most FM_FRAMES_CARRIED; it stands behind them. From now on it
+ * belongs to the frames, until all was taken. NULL: memory is short. No thread is started before the second
+ * frame. */
+fm_frames_ahead *fm_frames_ahead_create(fm_input *input, const uint8_t *stored, size_t count,
+                                        unsigned threads);
+/* The next bytes of the content. 0: no more in this way; from now on only what is stored can be taken. */
+size_t fm_frames_ahead_read(fm_frames_ahead *frames, void *to, size_t capacity);
+/* Whether any frame was decoded. */
+bool fm_frames_ahead_any(const fm_frames_ahead *frames);
+/* The next stored bytes that were not decoded; *got 0: no more, the input has what follows. A failure of the
+ * input comes behind them. */
+fm_status fm_frames_ahead_rest(fm_frames_ahead *frames, void *to, size_t capacity, size_t *got,
+                               fm_error *error);
+/* Stored bytes whose content was handed out, before the end of that. */
+uint64_t fm_frames_ahead_passed(const fm_frames_ahead *frames);
+/* Stored bytes that were read and not taken, after it. */
+uint64_t fm_frames_ahead_unread(const fm_frames_ahead *frames);
+void fm_frames_ahead_destroy(fm_frames_ahead *frames); /* NULL is fine */
+
+/* ======== streams ======== */
+
+/*
+ * The content of a stored trace: bytes of a file or pipe, decompressed where they are
  * compressed (zstd, gzip; detected by content, never by name).
  *
  * Buffers are fixed and a zstd window is limited, so a small file that claims to be huge costs time but
  * never memory. What was decoded before a failure is always delivered first; a failure then stays.
  */
-#ifndef FATHOM_TRACE_STREAM_H
-#define FATHOM_TRACE_STREAM_H
-
-#include "base/input.h"
-#include "trace/frames_ahead.h"
-
-#include <fathom/status.h>
 
 typedef enum fm_compression {
     FM_COMPRESSION_NONE = 0,

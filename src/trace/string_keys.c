@@ -12,7 +12,7 @@
  * bits starts at 20, so that rest has at most 44 bits, and all fits. The key is mixed by a bijection with
  * a secret seed, so that nobody can prepare strings that crowd one place. Time O(1) per string.
  */
-#include "trace/string_keys.h"
+#include "trace/supply.h"
 
 #include "base/error.h"
 #include "base/memory.h"

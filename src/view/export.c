@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/plain_text.h"
-#include "profile/accuracy.h"
-#include "profile/attribution/places.h"
+#include "profile/attribution_parts.h"
+#include "profile/profile_parts.h"
 #include "view/miss_table.h"
 #include "view/text.h"
 

@@ -9,8 +9,7 @@
 #include "base/memory.h"
 #include "base/plain_text.h"
 #include "base/table.h"
-#include "profile/attribution/attribution_check.h"
-#include "profile/attribution/module_name.h"
+#include "profile/attribution_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

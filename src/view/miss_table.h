@@ -23,7 +23,7 @@
 #include <fathom/profile.h>
 #include <fathom/view.h>
 
-#include "profile/attribution/pair_errors.h"
+#include "profile/attribution_parts.h"
 #include "view/text.h"
 
 /* ---- one cache under one profile, computed once for all views ---- */

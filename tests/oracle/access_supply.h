@@ -7,7 +7,7 @@
 #define FATHOM_TESTS_ACCESS_SUPPLY_H
 
 #include "analyzer/analyzer_state.h"
-#include "trace/site_index.h"
+#include "trace/supply.h"
 
 #include <fathom/analyzer.h>
 

@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "trace/native/native_layout.h"
-#include "trace/native/native_modules.h"
 #include "unit/trace_helpers.h"
 
 #include <xxhash.h>

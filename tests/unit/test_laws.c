@@ -3,7 +3,7 @@
  * numbers, by who makes, writes, reads, adds up and shows it. */
 #include "case.h"
 
-#include "profile/laws.h"
+#include "profile/profile_parts.h"
 
 #include <fathom/experimental/checks.h>
 #include <fathom/view.h>

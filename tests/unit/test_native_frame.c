@@ -5,8 +5,7 @@
 #include "random.h"
 
 #include "base/bytes.h"
-#include "trace/native/native_column.h"
-#include "trace/native/native_frame.h"
+#include "trace/native/native_planes.h"
 
 #include <math.h>
 #include <stdlib.h>

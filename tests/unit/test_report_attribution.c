@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/attribution/sources.h"
+#include "profile/attribution_parts.h"
 #include "view/report/report_parts.h"
 
 enum { EDGES = 12 };

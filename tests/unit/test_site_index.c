@@ -3,7 +3,7 @@
  * search through all that was seen before. */
 #include "case.h"
 
-#include "trace/site_index.h"
+#include "trace/supply.h"
 #include "unit/trace_helpers.h"
 
 #include <fathom/attribution.h>

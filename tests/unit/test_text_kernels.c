@@ -9,7 +9,7 @@
 #include "case.h"
 #include "random.h"
 
-#include "trace/import/text_kernels.h"
+#include "trace/lines/text_kernels.h"
 
 #include <fathom/trace.h>
 #include <inttypes.h>

@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "trace/native/native_layout.h"
-#include "trace/native/native_lookback.h"
 #include "trace/native/native_planes.h"
 #include "unit/trace_helpers.h"
 

@@ -5,7 +5,7 @@
 #include "case.h"
 
 #include "trace/stream.h"
-#include "trace/string_keys.h"
+#include "trace/supply.h"
 #include "unit/trace_helpers.h"
 
 #include <dirent.h>

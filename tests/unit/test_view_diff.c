@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "attribution_samples.h"
-#include "profile/attribution/line_sums.h"
+#include "profile/attribution_parts.h"
 #include "view/diff/diff_parts.h"
 
 /* ---- lines ---- */

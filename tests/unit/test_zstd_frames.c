@@ -9,8 +9,7 @@
  */
 #include "case.h"
 
-#include "trace/frames_ahead.h"
-#include "trace/zstd_frame.h"
+#include "trace/stream.h"
 #include "unit/trace_helpers.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * aet.c - the engine `aet`: counts reuse times (time distances), from which the distances follow by a model
- * (fm_profile_from_times, src/profile/eviction_time.c). A hash lookup a reference is all it takes.
+ * (fm_profile_from_times, src/profile/histogram.c). A hash lookup a reference is all it takes.
  *
  * Reuse times count all references, also where only a sample of the blocks is in the table (rate): nothing
  * has to be scaled but the counts.

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/histogram.h"
+#include "profile/profile_parts.h"
 
 #include <fathom/engines.h>
 #include <inttypes.h>

@@ -10,10 +10,9 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/import/csv_choice.h"
-#include "trace/import/csv_fields.h"
-#include "trace/import/text_kernels.h"
-#include "trace/lines/line_import.h"
+#include "trace/import/csv.h"
+#include "trace/lines/lines.h"
+#include "trace/lines/text_kernels.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

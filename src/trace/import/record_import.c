@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * record_import.c - see record_import.h. A file whose length is no multiple of a record was cut: the bytes of
- * the record that was belong to the last part, and are left by threads to the one that reads what is left.
- */
+/* record_import.c - records of one size, and u64, which has nothing else. */
 #include "trace/import/record_import.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/part.h"
+#include "trace/format.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+/* ======== records ======== */
+
+/*
+ * A file whose length is no multiple of a record was cut: the bytes of
+ * the record that was belong to the last part, and are left by threads to the one that reads what is left.
+ */
 
 /* Records that are read at a time. */
 enum { RECORDS = 8192 };
@@ -82,7 +86,7 @@ static bool records_claim(void *context, uint64_t wanted, fm_trace_range *range)
 }
 
 static fm_status records_fetch(void *context, unsigned worker, fm_trace_range *range, fm_batch *batch,
-                       fm_error *error)
+                               fm_error *error)
 {
     record_share *share = context;
     const record_worker *self = &share->worker[worker];
@@ -147,8 +151,11 @@ fm_status fm_record_import_share(fm_import *import, unsigned workers, fm_fetches
         stop_sharing(self);
         return status;
     }
-    *supply =
-        (fm_supply){.context = share, .workers = workers, .claim = records_claim, .fetch = records_fetch, .left = left_of};
+    *supply = (fm_supply){.context = share,
+                          .workers = workers,
+                          .claim = records_claim,
+                          .fetch = records_fetch,
+                          .left = left_of};
     return FM_OK;
 }
 
@@ -236,3 +243,49 @@ fm_status fm_record_import_divide(fm_import *import, uint32_t part, uint32_t par
     import->info.bytes_total = to - from;
     return fm_stream_restrict(import->stream, from, to, error);
 }
+
+/* ======== u64 ======== */
+
+/*
+ * Raw traces: one little-endian 64-bit key after the other, nothing else. An empty file
+ * is an empty trace. A file whose length is no multiple of 8 was cut.
+ */
+
+static fm_status u64_open(fm_import *import, const fm_reader_options *options, fm_error *error)
+{
+    static const fm_record_shape shape = {.bytes = sizeof(uint64_t), .name = "key"};
+    (void)options;
+    return fm_record_import_open(import, &shape, error);
+}
+
+static fm_status u64_write(fm_export *export, const fm_batch *batch, fm_error *error)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (size_t i = 0; i < batch->count; i++) {
+        char *room = fm_sink_room(export->sink, 8, error);
+        if (!room) return error->status;
+        fm_store64(room, batch->address[i]);
+        fm_sink_advance(export->sink, 8);
+    }
+    return FM_OK;
+#else
+    return fm_sink_write(export->sink, batch->address, batch->count * sizeof(uint64_t), error);
+#endif
+}
+
+const fm_format fm_format_u64 = {
+    .info = {.name = "u64",
+             .endings = ".u64",
+             .summary = "raw little-endian 64-bit keys",
+             .memory_addresses = false,
+             .can_write = true,
+             .columns = 0},
+    .binary = true,
+    .open = u64_open,
+    .divide = fm_record_import_divide,
+    .share = fm_record_import_share,
+    .shared = fm_record_import_shared,
+    .read = fm_record_import_read,
+    .close = fm_record_import_close,
+    .write = u64_write,
+};

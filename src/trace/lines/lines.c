@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines.c - see lines.h. */
+/* lines.c - lines, pieces of files, and imports of them. */
 #define _GNU_SOURCE
 #include "trace/lines/lines.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plain_text.h"
-#include "trace/import/text_kernels.h"
+#include "trace/format.h"
+#include "trace/lines/text_kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ======== lines ======== */
 
 /* Two of the longest records, each with room to read a good piece behind it: see fm_lines_more_of. One byte
  * more for a missing last '\n'. */
@@ -186,4 +189,226 @@ char *fm_text_quote(const char *from, size_t length, char *buffer, size_t size)
 char *fm_line_quote(const char *from, char *buffer, size_t size)
 {
     return fm_text_quote(from, strcspn(from, "\n"), buffer, size);
+}
+
+/* ======== pieces ======== */
+
+/* The byte before the piece, and the longest line that may begin at its end, read in steps. */
+enum { STEP = 4096, ROOM = 1 + FM_PIECE_BYTES + FM_LINE_MAX + STEP };
+
+fm_status fm_line_piece_init(fm_line_piece *piece, unsigned columns, fm_error *error)
+{
+    /* Of the memory, what no line needs is never touched. */
+    piece->memory = calloc(1, ROOM + 2 * FM_TEXT_MARGIN);
+    if (!piece->memory) return fm_fail_memory(error, ROOM, "reading by several threads");
+    piece->text = piece->memory + FM_TEXT_MARGIN;
+    return fm_columns_allocate(&piece->columns, columns, error);
+}
+
+void fm_line_piece_clear(fm_line_piece *piece)
+{
+    free(piece->memory);
+    fm_columns_free(&piece->columns);
+    fm_string_list_free(&piece->strings);
+}
+
+fm_status fm_line_piece_parse(fm_line_piece *piece, const fm_line_parser *parser, const char *name,
+                              uint64_t line, fm_error *error)
+{
+    fm_line_window window = {.at = piece->text,
+                             .end = piece->text + piece->size,
+                             .line = line,
+                             .name = name,
+                             .strings = &piece->strings};
+    piece->columns.count = 0;
+    piece->strings.count = 0;
+    const fm_status status = parser->parse(parser->settings, &window, &piece->columns, error);
+    piece->lines = window.line - line;
+    piece->sound = status == FM_OK && window.at == window.end;
+    return status;
+}
+
+/* How much of the text is whole lines, when the line at its end goes on at `offset` of the file. Reads on up
+ * to its end; where that is the file's, it is left. 0: it cannot be had, or is too long. */
+static size_t find_line_end(char *text, size_t have, const fm_input *input, uint64_t offset)
+{
+    const char *before = memrchr(text, '\n', have);
+    const size_t line = before ? (size_t)(before - text) + 1 : 0; /* where it begins */
+    for (size_t end = have; end - line <= FM_LINE_MAX; end += STEP, offset += STEP) {
+        const size_t step = input->total - offset < STEP ? (size_t)(input->total - offset) : STEP;
+        if (!fm_input_read_at(input, text + end, step, offset)) return 0;
+        const char *newline = memchr(text + end, '\n', step);
+        if (newline) return (size_t)(newline - text) - line <= FM_LINE_MAX ? (size_t)(newline - text) + 1 : 0;
+        if (step < STEP) return line;
+    }
+    return 0;
+}
+
+void fm_line_piece_read(fm_line_piece *piece, const fm_input *input, uint64_t first, uint64_t from,
+                        uint64_t to, const fm_line_parser *parser)
+{
+    fm_error error;
+    char *memory = piece->memory + FM_TEXT_MARGIN;
+    const uint64_t before = from > first; /* whether the byte before it tells where a line begins */
+    const size_t size = (size_t)(to - from + before);
+    *piece = (fm_line_piece){.memory = piece->memory, .columns = piece->columns, .strings = piece->strings};
+    piece->columns.count = 0;
+    piece->strings.count = 0;
+    if (!fm_input_read_at(input, memory, size, from - before)) return;
+    const char *newline = before ? memchr(memory, '\n', size) : memory - 1;
+    piece->whole = piece->sound = true;
+    if (!newline || newline == memory + size - 1) return; /* no line begins in it */
+    piece->text = memory + (newline - memory) + 1;
+    const size_t end = memory[size - 1] == '\n' ? size : find_line_end(memory, size, input, to);
+    const size_t begin = (size_t)(piece->text - memory);
+    if (end == begin && end > 0) return; /* only what is left */
+    piece->whole = piece->sound = end > begin && !(parser->quotes && memchr(piece->text, '"', end - begin));
+    if (!piece->whole) return;
+    piece->size = end - begin;
+    piece->end = from - before + end;
+    (void)fm_line_piece_parse(piece, parser, input->name, 1, &error); /* in order, it is said */
+}
+
+/* ======== imports ======== */
+
+/* The first two lines into the buffer, or one of a pipe, whose writer may take its time. A failure is met
+ * again when lines are read. */
+static void look_at_beginning(fm_lines *lines)
+{
+    fm_error error;
+    fm_status status = fm_lines_more(lines, &error);
+    while (status == FM_OK && lines->stream->input.seekable && !lines->ended &&
+           !memchr(lines->buffer + lines->at, '\n', lines->whole - lines->at - 1))
+        status = fm_lines_more_of(lines, lines->whole, &error);
+}
+
+fm_status fm_line_import_open(fm_import *import, size_t size, fm_line_parser parser,
+                              const fm_reader_options *options, fm_error *error)
+{
+    fm_line_import *self = import->state = fm_calloc(1, size);
+    if (!self) return fm_fail_memory(error, size, "a trace reader");
+    self->parser = parser;
+    self->threads = options->threads < FM_LINE_THREADS_MOST ? options->threads : FM_LINE_THREADS_MOST;
+    import->threaded = self->threads > 1;
+    self->alone = !import->threaded;
+    const fm_status status = fm_lines_open(&self->lines, import->stream, import->name, parser.quotes, error);
+    if (status == FM_OK) look_at_beginning(&self->lines);
+    if (self->lines.ends == FM_LINE_ENDS_RETURN) { /* pieces know line feeds only */
+        self->alone = true;
+        import->threaded = false;
+    }
+    return status;
+}
+
+void fm_line_import_close(fm_import *import)
+{
+    fm_line_import *self = import->state;
+    if (!self) return;
+    fm_line_ahead_stop(self->ahead);
+    fm_line_share_stop(self->share);
+    fm_lines_close(&self->lines);
+    fm_string_keys_free(&self->strings);
+    fm_string_list_free(&self->seen);
+    free(self);
+    import->state = NULL;
+}
+
+/* By one thread: until there is a batch of references, or no more; or, where others read on, no more in the
+ * buffer. */
+static fm_status read_alone(fm_line_import *self, fm_columns *columns, fm_error *error)
+{
+    fm_lines *lines = &self->lines;
+    bool unfinished = false;
+    columns->count = 0;
+    while (columns->count < FM_BATCH_MAX) {
+        if (lines->at == lines->whole && columns->count > 0 && !self->alone) break;
+        if (lines->at == lines->whole || unfinished) {
+            const size_t before = lines->whole - lines->at;
+            fm_status status = fm_lines_more(lines, error);
+            if (status != FM_OK) return status;
+            if (lines->whole == before && unfinished)
+                return fm_fail_at(error, FM_E_FORMAT, lines->name, FM_PLACE_LINE, lines->line,
+                                  "a quoted field is not closed before the end of the file");
+            if (lines->whole == before) break; /* nothing came */
+        }
+        fm_line_window window = {.at = lines->buffer + lines->at,
+                                 .end = lines->buffer + lines->whole,
+                                 .line = lines->line,
+                                 .name = lines->name,
+                                 .strings = &self->seen};
+        fm_status status = self->parser.parse(self->parser.settings, &window, columns, error);
+        unfinished = window.unfinished;
+        lines->at = (size_t)(window.at - lines->buffer);
+        lines->line = window.line;
+        if (status != FM_OK) return status;
+    }
+    return FM_OK;
+}
+
+/* By several. *over: there are no references to be had in this way any more. */
+static fm_status read_ahead(fm_import *import, fm_columns *columns, bool *over, fm_error *error)
+{
+    fm_line_import *self = import->state;
+    fm_status status = FM_OK;
+    if (!self->ahead)
+        status = fm_line_ahead_start(&self->ahead, &self->lines, &self->parser, import->info.columns,
+                                     self->threads, error);
+    import->reads_itself = status == FM_OK;
+    do {
+        if (status != FM_OK) return status;
+        status = fm_line_ahead_next(self->ahead, columns, &self->seen, &import->info.bytes_read, over, error);
+    } while (!*over && (columns->count == 0 || status != FM_OK));
+    if (!*over) return status;
+    import->reads_itself = false;
+    self->alone = true;
+    status = fm_line_ahead_rest(self->ahead, &self->lines, error);
+    fm_line_ahead_stop(self->ahead);
+    self->ahead = NULL;
+    return status;
+}
+
+static fm_status read_references(fm_import *import, fm_columns *columns, fm_error *error)
+{
+    fm_line_import *self = import->state;
+    if (self->share) {
+        fm_status status = fm_line_share_rest(self->share, &self->lines, error);
+        fm_line_share_stop(self->share);
+        self->share = NULL;
+        self->alone = true;
+        if (status != FM_OK) return status;
+    }
+    /* What is in the buffer comes first. */
+    if (!self->alone && self->lines.at == self->lines.whole && !self->lines.ended) {
+        bool over;
+        fm_status status = read_ahead(import, columns, &over, error);
+        if (status != FM_OK || !over) return status;
+    }
+    return read_alone(self, columns, error);
+}
+
+fm_status fm_line_import_read(fm_import *import, fm_columns *columns, fm_error *error)
+{
+    fm_line_import *self = import->state;
+    fm_error other;
+    columns->count = 0;
+    fm_status status = read_references(import, columns, error);
+    fm_status noted = fm_string_keys_note_all(&self->strings, &self->seen, status == FM_OK ? error : &other);
+    import->info.string_keys = self->strings.used;
+    import->info.string_collisions = self->strings.collisions;
+    return status == FM_OK ? noted : status;
+}
+
+fm_status fm_line_import_share(fm_import *import, unsigned workers, fm_fetches fetches, bool sites,
+                               fm_supply *supply, fm_error *error)
+{
+    fm_line_import *self = import->state;
+    (void)sites; /* lines have none */
+    return fm_line_share_start(&self->share, &self->lines, &self->parser, import->info.columns, workers,
+                               fetches, supply, error);
+}
+
+void fm_line_import_shared(const fm_import *import, uint64_t *skipped, uint64_t *fetched)
+{
+    const fm_line_import *self = import->state;
+    fm_line_share_counts(self->share, skipped, fetched);
 }

@@ -8,13 +8,13 @@
  * allocated before the threads start: a thread cannot fail. They start with the first block that is full:
  * many traces (of a program's small children) never have one.
  */
-#include "trace/native/native_encoder.h"
+#include "trace/native/native_blocks.h"
 
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/columns.h"
-#include "trace/native/native_column.h"
+#include "trace/format.h"
+#include "trace/native/native_planes.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* native_layout.h - the native format (docs/FORMAT.md): its parts in bytes. Internal. */
+#ifndef FATHOM_TRACE_NATIVE_NATIVE_LAYOUT_H
+#define FATHOM_TRACE_NATIVE_NATIVE_LAYOUT_H
+
+#include "trace/native/native_layout.h"
+
+#include <fathom/trace.h>
+
+/* ======== headers ======== */
+
 /*
- * native_layout.h - the native trace format (.fathom) byte by byte: constants, and the headers in and out
+ * The native trace format (.fathom) byte by byte: constants, and the headers in and out
  * of bytes. docs/FORMAT.md is its specification; the two must agree.
  *
  *     file header | block | block | … | [module table] | index | footer
@@ -8,10 +18,6 @@
  * Headers are checked here completely: what these functions accept obeys every limit that the rest of
  * the reader relies on when it allocates.
  */
-#ifndef FATHOM_TRACE_NATIVE_LAYOUT_H
-#define FATHOM_TRACE_NATIVE_LAYOUT_H
-
-#include <fathom/trace.h>
 
 /* 0x89 shows a binary file, the line ends show transfers that "translated" them. */
 #define FM_NATIVE_MAGIC                                                                                      \
@@ -121,5 +127,21 @@ bool fm_native_modules_header_load(const uint8_t bytes[FM_NATIVE_MODULES_FIXED],
 
 void fm_native_footer_store(uint8_t to[FM_NATIVE_FOOTER_SIZE], const fm_native_footer *footer);
 bool fm_native_footer_load(const uint8_t bytes[FM_NATIVE_FOOTER_SIZE], fm_native_footer *footer);
+
+/* ======== modules ======== */
+
+/*
+ * The content of a native trace's module table: which files lay where. Works in memory
+ * only; its header is in native_layout.h, docs/FORMAT.md specifies both.
+ */
+
+/* The payload for these modules; the caller frees *bytes. Refuses what no reader would take back. */
+fm_status fm_native_modules_store(const fm_trace_module *modules, size_t count, uint8_t **bytes, size_t *size,
+                                  fm_error *error);
+
+/* The modules in a payload; the caller frees *modules, which holds the strings too. False: memory is short
+ * (*reason NULL), or it is no such payload (*reason, a fixed string). */
+bool fm_native_modules_load(const uint8_t *bytes, size_t size, uint32_t count, fm_trace_module **modules,
+                            const char **reason);
 
 #endif

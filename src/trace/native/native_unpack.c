@@ -6,10 +6,9 @@
  * checked here or harmless. A look back before the block's first reference finds the value 0, so any
  * look-back byte is good.
  */
-#include "trace/native/native_column.h"
+#include "trace/native/native_planes.h"
 
 #include "base/memory.h"
-#include "trace/native/native_planes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +130,7 @@ static void look_up(const uint64_t *restrict table, size_t entries, const uint16
 /* Raw bytes to values; to NULL: they are only checked, and kept where others need them. NULL, or what is
  * wrong. */
 static const char *unpack_decode(fm_native_unpacker *unpacker, const uint8_t *raw, const fm_native_part *part,
-                          size_t count, void *to)
+                                 size_t count, void *to)
 {
     unsigned width = fm_native_width(part->column);
     size_t numbers = part->raw_bytes - 8 * (size_t)part->entries; /* the table stands behind them */

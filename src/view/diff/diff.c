@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plain_text.h"
-#include "profile/attribution/attribution_check.h"
+#include "profile/attribution_parts.h"
 #include "view/diff/diff_parts.h"
 #include "view/text.h"
 

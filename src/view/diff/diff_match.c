@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/plain_text.h"
 #include "base/table.h"
-#include "profile/attribution/line_sums.h"
+#include "profile/attribution_parts.h"
 #include "view/diff/diff_parts.h"
 
 #include <ctype.h>

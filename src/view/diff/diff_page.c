@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "profile/attribution/line_sums.h"
+#include "profile/attribution_parts.h"
 #include "view/diff/diff_parts.h"
 #include "view/report/report_parts.h"
 #include "view/source_files.h"

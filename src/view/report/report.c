@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/plain_text.h"
-#include "profile/histogram.h"
+#include "profile/profile_parts.h"
 #include "view/miss_table.h"
 #include "view/report/report_parts.h"
 #include "view/text.h"

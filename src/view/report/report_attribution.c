@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "profile/attribution/pair_errors.h"
+#include "profile/attribution_parts.h"
 #include "view/miss_table.h"
 #include "view/report/report_parts.h"
 #include "view/text.h"

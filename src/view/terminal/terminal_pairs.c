@@ -14,8 +14,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
-#include "profile/attribution/attribution_check.h"
-#include "profile/attribution/module_name.h"
+#include "profile/attribution_parts.h"
 #include "view/miss_table.h"
 #include "view/text.h"
 

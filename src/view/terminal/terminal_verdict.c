@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/laws.h"
+#include "profile/profile_parts.h"
 #include "view/miss_table.h"
 #include "view/source_files.h"
 #include "view/text.h"
