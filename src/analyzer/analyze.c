@@ -9,7 +9,7 @@
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "trace/site_index.h"
+#include "trace/supply.h"
 #include "trace/supply.h"
 
 #include <fathom/experimental/pipeline.h>
