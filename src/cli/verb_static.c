@@ -6,7 +6,7 @@
  * Options for a job of the library (fathom/job.h), or only for what it reads: counts, formulas, its text.
  */
 #include "cli.h"
-#include "static/static_run.h"
+#include "static_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

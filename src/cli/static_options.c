@@ -2,7 +2,7 @@
 /* static_options.c - what the options of fathom static name: values, assumptions, caches with sets, machines;
  * and its counts. */
 #define _GNU_SOURCE /* strsep */
-#include "static/static_run.h"
+#include "static_run.h"
 
 #include <ctype.h>
 #include <errno.h>

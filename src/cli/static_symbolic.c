@@ -4,7 +4,7 @@
  * for parameters that are given.
  */
 #define _GNU_SOURCE
-#include "static/static_run.h"
+#include "static_run.h"
 
 #include <ctype.h>
 #include <inttypes.h>

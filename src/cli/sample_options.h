@@ -5,7 +5,7 @@
 
 #include "results.h"
 
-/* sample_simulate.h - fathom simulate: a sampler that is shown a stored trace instead of a program. */
+/* fathom simulate: a sampler that is shown a stored trace instead of a program. */
 
 typedef struct cli_sample_simulation {
     const char *trace; /* NULL: a program is sampled */
@@ -80,10 +80,5 @@ typedef struct cli_live_options {
     {                                                                                                        \
         "duration", CLI_OLD("limit-time")                                                                    \
     }
-
-/* The whole verb, once options are parsed: the exit code. end: how the program ended. */
-int cli_sample_live(const cli_live_options *live, const cli_estimate_options *estimate,
-                    const cli_attribution_options *attribution, uint64_t seed, char **command,
-                    fm_job_end *end);
 
 #endif
