@@ -3,7 +3,7 @@
  * analysis_options.c - checks the options about how references are analysed and turns them into those of
  * an analyzer. Says what is wrong before any work is done.
  */
-#include "analysis_options.h"
+#include "cli.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,14 +36,6 @@ static int parse_granularities(const char *list, cli_analysis *analysis)
         analysis->granularity[analysis->count++] = value;
     }
     return -1;
-}
-
-uint64_t cli_analysis_least_granularity(const cli_analysis *analysis)
-{
-    uint64_t least = analysis->count ? analysis->granularity[0] : 1;
-    for (size_t i = 1; i < analysis->count; i++)
-        if (analysis->granularity[i] < least) least = analysis->granularity[i];
-    return least;
 }
 
 static int parse_bins(const char *name, fm_bins *bins)

@@ -195,9 +195,6 @@ void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* A note that --quiet silences (see cli_quiet). */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern bool cli_quiet;
-/* Where the limit comes from that an FM_E_LIMIT is about: said before the error, which knows a part of it
- * only. */
-void cli_explain_limit(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A stream for lines that the library has to say (NULL where nobody wants to hear them); closing says each as
  * a note. Before it is opened, it is all zero, and closing it does nothing. */
 typedef struct cli_notes {
@@ -229,9 +226,6 @@ enum { CLI_TOP = 10 }; /* --top, where it is not given: rows of a table */
 
 /* ---- progress ---- */
 
-/* Seconds of a clock that only goes on. */
-double cli_now(void);
-
 /* On standard error, at most ten times a second, from one second after the start on: only on a
  * terminal unless `always`. Rate, fraction and time left where the total is known. */
 typedef struct cli_progress {
@@ -249,8 +243,6 @@ void cli_progress_start(cli_progress *progress, const char *noun, bool always);
 void cli_progress_start_beside(cli_progress *progress, const char *noun, bool asked);
 /* fraction < 0: unknown. */
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction);
-/* The same by what a reader has read so far. */
-void cli_progress_update_read(cli_progress *progress, const fm_trace_info *info);
 void cli_progress_end(cli_progress *progress);
 
 /* Width and abilities of standard output, for fm_view_…. */
@@ -285,4 +277,124 @@ enum { CLI_LEVEL = 1 }; /* fast enough to record by, and hardly larger than 3 */
 int cli_check_level(uint64_t given, bool store, int *level);
 /* Checks and translates. -1, or an exit code after a message. */
 int cli_reader_options(const cli_trace_options *trace, fm_reader_options *options);
+
+/* ---- how references are analysed ---- */
+
+enum { CLI_MOST_GRANULARITIES = 16 };
+
+/* As given on the command line. max_memory must start as UINT64_MAX: not given. */
+typedef struct cli_analysis_options {
+    const char *granularity, *engine, *bins, *bound, *isa;
+    bool time;
+    uint64_t max_memory;
+    cli_joined engine_options;
+} cli_analysis_options;
+
+/* Older spellings of what --engine-option takes. */
+#define CLI_OLD_ENGINE_OPTION(name, takes)                                                                   \
+    {                                                                                                        \
+        (name), CLI_OLD_PART, .argument = (takes), .now = "engine-option"                                    \
+    }
+
+#define CLI_ANALYSIS_OPTIONS(a)                                                                              \
+    {"engine-option", CLI_TO(&(a)->engine_options)}, {"bound", CLI_TO(&(a)->bound)},                         \
+        {"bins", CLI_TO(&(a)->bins)}, {"time", CLI_TO(&(a)->time)}, {"isa", CLI_TO(&(a)->isa)},              \
+        CLI_OLD_ENGINE_OPTION("error", "SHARE"), CLI_OLD_ENGINE_OPTION("abs-error", "BLOCKS"),               \
+        CLI_OLD_ENGINE_OPTION("cutoff", "BLOCKS"), CLI_OLD_ENGINE_OPTION("rate", "SHARE"),                   \
+        CLI_OLD_ENGINE_OPTION("samples", "BLOCKS"), CLI_OLD_ENGINE_OPTION("hashes", "N"),                    \
+        CLI_OLD_ENGINE_OPTION("exact-below", "BLOCKS"), CLI_OLD_ENGINE_OPTION("trace-size", "N"),            \
+        CLI_OLD_ENGINE_OPTION("thread-trace-size", "N"), CLI_OLD_ENGINE_OPTION("hash-size", "N"),            \
+        CLI_OLD_ENGINE_OPTION("pool-size", "N"), CLI_OLD_ENGINE_OPTION("disable-adjusting", NULL)
+
+/* Checked and translated: one set of options for an analyzer per granularity. */
+typedef struct cli_analysis {
+    size_t count; /* 0: no granularity was named */
+    uint64_t granularity[CLI_MOST_GRANULARITIES];
+    fm_analyzer_options analyzer; /* everything but the granularity */
+    uint64_t max_memory;          /* of the whole program; 0: no limit */
+    bool histogram_only;          /* the engine gives no single distances */
+} cli_analysis;
+
+/* What --engine auto means for so many references; 0: nobody knows how many. Before any analyzer is made. */
+void cli_analysis_choose_engine(cli_analysis *analysis, uint64_t references);
+/* What is known of the engine; NULL: it is still to be chosen. */
+const fm_engine_info *cli_analysis_engine(const cli_analysis *analysis);
+/* -1, or an exit code after a message. */
+int cli_analysis_check(const cli_analysis_options *options, cli_analysis *analysis);
+
+/* ---- ranks ---- */
+
+/* fathom analyze --mpi: this process is one rank of many. */
+
+typedef struct cli_mpi_options {
+    bool mpi;
+    const char *shards; /* a pattern of file names; NULL: a single trace */
+} cli_mpi_options;
+
+#define CLI_MPI_OPTIONS(options)                                                                             \
+    {"mpi", CLI_TO(&(options)->mpi)},                                                                        \
+    {                                                                                                        \
+        "mpi-shards", CLI_TO(&(options)->shards)                                                             \
+    }
+
+/* ---- the program that is run ---- */
+
+/* The options about which program is run and what of it is watched, shared by run and
+ * record.
+ */
+
+typedef struct cli_collect_options {
+    const char *collector, *function, *region, *at_limit;
+    bool loads, stores, no_stack, follow_children;
+    uint64_t limit;
+    double limit_time;
+} cli_collect_options;
+
+#define CLI_COLLECT_OPTIONS(c)                                                                               \
+    {"collector", CLI_TO(&(c)->collector)}, {"function", CLI_TO(&(c)->function)},                            \
+        {"region", CLI_TO(&(c)->region)}, {"loads", CLI_TO(&(c)->loads)}, {"stores", CLI_TO(&(c)->stores)},  \
+        {"no-stack", CLI_TO(&(c)->no_stack)}, {"follow-children", CLI_TO(&(c)->follow_children)},            \
+        {"limit", CLI_TO(&(c)->limit)}, {"limit-time", CLI_TO(&(c)->limit_time)},                            \
+    {                                                                                                        \
+        "at-limit", CLI_TO(&(c)->at_limit)                                                                   \
+    }
+
+/* Checks and translates. limit must start as UINT64_MAX, limit_time as -1: not given. -1, or an exit code. */
+int cli_collect_check(const cli_collect_options *given, char **command, fm_collect_options *options);
+
+/* ---- files ---- */
+
+/* Files that a command line names, before anything is done: whether inputs are what the verb
+ * reads, and outputs nothing that would be missed. */
+
+/*
+ * All of a parsed command line: its options whose roles are CLI_OUTPUT and CLI_INPUT_…, its positional
+ * arguments, and standard input. An output must not be one of the inputs, nor another output; nor a profile,
+ * a trace or a model unless cli_force. An input that is known to be of a kind that the verb does not read is
+ * refused. -1, or an exit code after a message.
+ */
+int cli_check_files(const cli_command *command, char **arguments, size_t count);
+/* An output whose name the verb made itself; option: that it made it from. */
+int cli_check_output(const char *option, const char *path);
+
+/* ---- a broken pipe ---- */
+
+/* What happens when whoever reads our output goes away (fathom … | head). */
+
+/* From here on a broken pipe is remembered instead of killing the program at once: verbs see the
+ * failed write, clean up their unfinished files, and return. Does nothing where the parent chose to
+ * ignore SIGPIPE: then a broken pipe is an ordinary write error with a message. */
+void cli_pipe_watch(void);
+/* Whether it happened. Messages about failed writes are then left out. */
+bool cli_pipe_broken(void);
+/* At the very end: where a pipe broke, ends the process by SIGPIPE as any filter does. */
+void cli_pipe_leave(void);
+
+/* ---- the line of progress ---- */
+
+/* So that a message and the progress line do not write into each other. */
+
+/* Clears a progress line that stands on the terminal; the next update draws it anew. */
+void cli_progress_make_room(void);
+
 #endif

@@ -3,7 +3,7 @@
  * collect_options.c - what run and record share: the options about the traced program, and the words
  * about how it ended.
  */
-#include "collect_options.h"
+#include "cli.h"
 
 #include <string.h>
 

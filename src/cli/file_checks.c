@@ -5,7 +5,7 @@
  * Files are compared by device and inode, so that links are seen through. What is no regular file, and names
  * in /dev and /proc, can be written as often as one likes.
  */
-#include "file_checks.h"
+#include "cli.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -9,7 +9,6 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
-#include "pipe_end.h"
 
 #include <errno.h>
 #include <fcntl.h>

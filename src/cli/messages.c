@@ -8,11 +8,11 @@
  * standard error has no buffer, and ranks of an MPI job speak at the same time.
  */
 #include "cli.h"
-#include "pipe_end.h"
-#include "progress_line.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,16 +68,6 @@ int cli_out_of_memory(void)
     return CLI_FAILED;
 }
 
-static char limit[160]; /* "": nobody has explained it */
-
-void cli_explain_limit(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(limit, sizeof limit, format, arguments);
-    va_end(arguments);
-}
-
 /* Whether it was said before: what is true of two processes or two granularities need be said once. */
 static bool is_known(const char *text)
 {
@@ -115,10 +105,9 @@ int cli_fail(const fm_error *error)
     char text[sizeof error->path + sizeof error->reason + 256], line[VISIBLE * sizeof text + 1];
     fm_error said = *error;
     cli_option_words(error->reason, said.reason, sizeof said.reason);
-    const bool explained = error->status == FM_E_LIMIT && limit[0] != '\0';
     /* An error is one line, whatever the name of a file is. */
     fm_visible_text(fm_error_message(&said, text, sizeof text), false, line, sizeof line);
-    cli_complain("%s%s%s", explained ? limit : "", explained ? ": " : "", line);
+    cli_complain("%s", line);
     return error->status == FM_E_ARGUMENT ? CLI_USAGE : CLI_FAILED;
 }
 
@@ -147,4 +136,42 @@ int cli_finish(int code)
     }
     clearerr(stdout); /* said once */
     return CLI_FAILED;
+}
+
+/* ---- a broken pipe ---- */
+
+/*
+ * A broken pipe: quiet, and visible to the shell, but only after the verb cleaned up. Dying at once by
+ * SIGPIPE would leave unfinished files beside their names; ignoring the signal would print a message for
+ * every `| head`. So the signal is caught, the write fails with EPIPE, the verb takes its ordinary error
+ * path, and the signal is raised again when everything is put away.
+ */
+
+static volatile sig_atomic_t broken;
+
+static void remember_signal(int number)
+{
+    (void)number;
+    broken = 1;
+}
+
+void cli_pipe_watch(void)
+{
+    struct sigaction current;
+    if (sigaction(SIGPIPE, NULL, &current) != 0 || current.sa_handler != SIG_DFL) return;
+    struct sigaction action = {.sa_handler = remember_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+bool cli_pipe_broken(void)
+{
+    return broken != 0;
+}
+
+void cli_pipe_leave(void)
+{
+    if (!broken) return;
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
 }

@@ -7,7 +7,6 @@
  * are never abbreviated, because an abbreviation that works today is an ambiguity tomorrow.
  */
 #include "cli.h"
-#include "file_checks.h"
 
 #include <stdlib.h>
 #include <string.h>

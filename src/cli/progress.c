@@ -8,7 +8,6 @@
  * line each time, once a second.
  */
 #include "cli.h"
-#include "progress_line.h"
 
 #include <inttypes.h>
 #include <termios.h>
@@ -23,7 +22,7 @@ static const char slower[] = " (a traced program runs slower: under Valgrind 6 t
 
 static bool line_on_terminal; /* a line stands where the next character would go */
 
-double cli_now(void)
+static double time_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -45,7 +44,7 @@ void cli_progress_make_room(void)
 void cli_progress_start(cli_progress *progress, const char *noun, bool always)
 {
     *progress = (cli_progress){.noun = noun, .enabled = !cli_quiet && (always || on_terminal())};
-    if (progress->enabled) progress->started = cli_now();
+    if (progress->enabled) progress->started = time_now();
 }
 
 /* Whether a program draws on the whole terminal by itself: it reads keys, not lines. */
@@ -61,7 +60,7 @@ void cli_progress_start_beside(cli_progress *progress, const char *noun, bool as
                                .enabled = !cli_quiet && (asked || (on_terminal() && !fills_screen())),
                                .beside = true,
                                .rare = !asked};
-    if (progress->enabled) progress->started = cli_now();
+    if (progress->enabled) progress->started = time_now();
 }
 
 /* 1234567 → "1.23 M" */
@@ -100,7 +99,7 @@ static bool is_due(const cli_progress *progress, double time, bool terminal)
 void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
 {
     if (!progress->enabled) return;
-    double time = cli_now();
+    double time = time_now();
     double elapsed = time - progress->started;
     bool terminal = on_terminal() && !progress->beside;
     if (!is_due(progress, time, terminal) || (progress->rare && fills_screen())) return;
@@ -135,12 +134,6 @@ void cli_progress_update(cli_progress *progress, uint64_t done, double fraction)
     else
         fputc('\n', stderr);
     fflush(stderr);
-}
-
-void cli_progress_update_read(cli_progress *progress, const fm_trace_info *info)
-{
-    double fraction = info->bytes_total ? (double)info->bytes_read / (double)info->bytes_total : -1;
-    cli_progress_update(progress, info->references, fraction);
 }
 
 void cli_progress_end(cli_progress *progress)

@@ -11,7 +11,6 @@
 #ifndef FATHOM_CLI_RESULTS_H
 #define FATHOM_CLI_RESULTS_H
 
-#include "analysis_options.h"
 #include "cli.h"
 
 #include <fathom/job.h>
@@ -69,8 +68,8 @@ typedef enum cli_text_place { CLI_TEXT_OUT, CLI_TEXT_ERROR } cli_text_place;
 
 typedef struct cli_results {
     const char *json, *report, *output, *distances; /* NULL: not asked for; the text goes where `text` says */
-    bool no_source, no_text, no_profiles; /* the job makes something else */
-    uint64_t depth; /* of phases */
+    bool no_source, no_text, no_profiles;           /* the job makes something else */
+    uint64_t depth;                                 /* of phases */
     const cli_attribution_options *attribution;
     cli_text_place text;
     unsigned file_width; /* of text in a file */
@@ -104,5 +103,40 @@ void cli_job_destroy(cli_job *self);
 /* Listeners (fathom/job.h) for what is not a job; context is not looked at. */
 void cli_hear_note(void *context, const char *line);
 void cli_hear_warning(void *context, const char *line);
+
+/* ---- the exit status of a program ---- */
+
+/* --pass-status of run, record and sample: the program's own exit status is fathom's. */
+
+#define CLI_PROGRAM_EXITS "0 complete, 1 no result, 2 bad usage, 3 incomplete (PROGRAM's is printed)"
+
+/*
+ * The exit code instead of `code`, that of the verb, which has said why where it is not 0. A signal that
+ * killed the program is handed on although its profile is incomplete by that; an exit status only where
+ * nothing is missing.
+ */
+int cli_pass_status(int code, const fm_job_end *end);
+
+/* ---- stored profiles ---- */
+
+/* One profile out of a file that may hold several granularities. */
+
+/* The option, and its older spelling, which means something else in verbs that analyse. */
+#define CLI_SELECT_OPTION(target)                                                                            \
+    {"select", CLI_TO(target)},                                                                              \
+    {                                                                                                        \
+        "granularity", CLI_OLD("select")                                                                     \
+    }
+
+/* The profile of this granularity, or NULL. 0 is any: the first one. */
+const fm_profile *cli_profile_find(const fm_profile_list *list, uint64_t granularity);
+/* The same, with a message that lists what there is: NULL after it. path is for the message. */
+const fm_profile *cli_profile_choose(const fm_profile_list *list, uint64_t granularity, const char *path);
+/* One of each at a granularity that both have: the one asked for, or the first of a that b has too. paths[1]
+ * and paths[2] are for messages. False after one. */
+bool cli_profile_choose_two(const fm_profile_list *a, const fm_profile_list *b, uint64_t granularity,
+                            char **paths, const fm_profile **of_a, const fm_profile **of_b);
+/* A note on standard error for a profile whose input was incomplete. Returns the exit code for it. */
+int cli_profile_completeness(const fm_profile *profile, const char *path);
 
 #endif

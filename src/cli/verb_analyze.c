@@ -5,8 +5,6 @@
  *
  * Options for a job of the library (fathom/job.h).
  */
-#include "cli.h"
-#include "mpi_analysis.h"
 #include "results.h"
 
 #include <inttypes.h>

@@ -5,8 +5,7 @@
  * Files with several granularities are compared at one that both have: the one asked for, or the
  * first of A that B has too.
  */
-#include "cli.h"
-#include "profile_choice.h"
+#include "results.h"
 
 #include <string.h>
 

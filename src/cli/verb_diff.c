@@ -3,8 +3,6 @@
  * verb_diff.c - fathom diff: what got better and worse between two profiles, for people, for comments, for
  * programs; and whether a change may pass.
  */
-#include "cli.h"
-#include "profile_choice.h"
 #include "results.h"
 
 #include <stdlib.h>

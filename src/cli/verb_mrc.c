@@ -5,8 +5,7 @@
  * Named sizes, what-if caches and this machine's caches end up in one table. It joins the profile, the
  * model and the views; it computes nothing itself.
  */
-#include "cli.h"
-#include "profile_choice.h"
+#include "results.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,8 +4,6 @@
  * of them recur.
  * Options for a job of the library (fathom/job.h).
  */
-#include "cli.h"
-#include "file_checks.h"
 #include "results.h"
 
 #include <inttypes.h>

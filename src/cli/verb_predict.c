@@ -3,7 +3,6 @@
  * verb_predict.c - fathom predict: the profile that a model expects for data of another size, which is given,
  * or found by sampling the beginning of a trace.
  */
-#include "cli.h"
 #include "results.h"
 
 #include <inttypes.h>

@@ -4,9 +4,6 @@
  * kinds, threads and code sites, to be analysed later and as often as one likes.
  * Options for a job of the library (fathom/job.h).
  */
-#include "cli.h"
-#include "collect_options.h"
-#include "pass_status.h"
 #include "results.h"
 
 #include <string.h>

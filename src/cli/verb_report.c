@@ -5,8 +5,6 @@
  *
  * Every profile of every file goes onto the page, in the order given.
  */
-#include "cli.h"
-#include "profile_choice.h"
 #include "results.h"
 
 #include <stdlib.h>

@@ -6,9 +6,6 @@
  * Options for a job of the library (fathom/job.h).
  */
 #define _GNU_SOURCE
-#include "cli.h"
-#include "collect_options.h"
-#include "pass_status.h"
 #include "results.h"
 
 #include <errno.h>

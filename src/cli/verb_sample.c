@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verb_sample.c - fathom sample: the profile of a run of which only samples were seen. */
-#include "sample/sample_live.h"
+#include "sample/sample_options.h"
 
 int cli_verb_sample(int argc, char **argv)
 {
     bool quiet = false, pass_status = false;
-    cli_program_end end = {0};
+    fm_job_end end = {0};
     cli_live_options live = CLI_LIVE_START;
     cli_sample_simulation simulation = CLI_SIMULATION_START;
     cli_estimate_options estimate = CLI_ESTIMATE_START;

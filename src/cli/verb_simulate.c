@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verb_simulate.c - fathom simulate: the sampler of fathom sample, shown a stored trace; for those who
  * compare estimators. */
-#include "sample/sample_simulate.h"
+#include "sample/sample_options.h"
 
 int cli_verb_simulate(int argc, char **argv)
 {

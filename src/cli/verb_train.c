@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verb_train.c - fathom train: from profiles of runs with inputs of different sizes to a model of all sizes.
  */
-#include "cli.h"
-#include "profile_choice.h"
+#include "results.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -11,7 +11,7 @@
 #define ISA __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define ISA_INLINE static inline __attribute__((always_inline)) ISA
 
-static bool usable(void)
+static bool isa_usable(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
            __builtin_cpu_supports("popcnt");

@@ -12,7 +12,7 @@
 
 enum { AHEAD = 512 }; /* words */
 
-static bool usable(void)
+static bool isa_usable(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

@@ -12,7 +12,7 @@
  *     store_group                         up to eight accesses of a plain block
  *     store_any                           the same of any block
  *     LANES, store_accesses               up to so many accesses of the compiler's runtime
- *     KERNELS, ISA_TEXT, usable           the table, its name, and whether this machine has the instructions
+ *     KERNELS, ISA_TEXT, isa_usable       the table, its name, and whether this machine has the instructions
  *
  * Stores into the rows are whole vectors: what is behind the last row is overwritten by the next ones.
  */
@@ -199,7 +199,7 @@ ISA static void decode_accesses(fm_access_run *run, fm_rows *rows)
 
 const fm_decode_kernels KERNELS = {
     .isa = ISA_TEXT,
-    .usable = usable,
+    .usable = isa_usable,
     .heads = find_heads,
     .blocks = decode_blocks,
     .block = decode_block,

@@ -30,7 +30,7 @@ const fm_code_page fm_code_nowhere;
 #define ISA
 #define ISA_INLINE static inline __attribute__((always_inline))
 
-static bool usable(void)
+static bool isa_usable(void)
 {
     return true;
 }

@@ -348,9 +348,9 @@ static size_t strata_collect(const fm_samples *samples, const fm_estimate_option
         const fm_sample_burst *burst = &samples->bursts[i];
         const fm_burst_reuse *cut = samples->reuses + burst->first + burst->found_count;
         for (size_t k = 0; k < burst->cut_count && !burst->ended; k++)
-            all[count] = (stratum){.code = code_of(options, cut[k].use),
-                                   .of_bursts = true,
-                                   .known = burst->weight / (double)burst->uses * (double)cut[k].count};
+            all[count++] = (stratum){.code = code_of(options, cut[k].use),
+                                     .of_bursts = true,
+                                     .known = burst->weight / (double)burst->uses * (double)cut[k].count};
     }
     return strata_join(all, count);
 }

@@ -2,8 +2,8 @@
 /*
  * sample_live.c - fathom sample -- PROGRAM: options for a job of the library (fathom/job.h).
  */
-#include "sample/sample_live.h"
 #include "results.h"
+#include "sample/sample_options.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -133,7 +133,7 @@ static int check_options(live_run *self, char **command, uint64_t seed)
     return -1;
 }
 
-static int sample_program(const live_run *self, cli_program_end *end)
+static int sample_program(const live_run *self, fm_job_end *end)
 {
     const fm_job_options analysis = cli_job_options(&self->analysis);
     const fm_estimate_options estimate = {.estimator = self->estimating->estimator,
@@ -152,7 +152,7 @@ static int sample_program(const live_run *self, cli_program_end *end)
 
 int cli_sample_live(const cli_live_options *live, const cli_estimate_options *estimate,
                     const cli_attribution_options *attribution, uint64_t seed, char **command,
-                    cli_program_end *end)
+                    fm_job_end *end)
 {
     static const char also[] = "also: --pairs (who used it last), --histogram, --by function,\n"
                                "      --report page.html, fathom mrc, fathom diff before.json after.json\n";

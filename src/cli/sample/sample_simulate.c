@@ -2,8 +2,8 @@
 /*
  * sample_simulate.c - fathom simulate: options for a job of the library (fathom/job.h).
  */
-#include "sample/sample_simulate.h"
 #include "results.h"
+#include "sample/sample_options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
