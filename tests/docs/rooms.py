@@ -69,9 +69,8 @@ class Rooms:
                 problems.append(f"{PAGE}: there is no {path}")
 
     def of(self, path):
-        folder, name = os.path.split(path)
-        if folder.startswith("include/fathom"):
-            return self.owner.get(name) or (path if path in self.may else None)
+        if path.startswith("include/fathom/"):
+            return self.owner.get(path.removeprefix("include/fathom/")) or (path if path in self.may else None)
         while path and path not in self.may:
             path = os.path.dirname(path)
         return path or None
@@ -158,7 +157,7 @@ def main():
                 problems.append(f"{path}:{number}: includes {written} of {other}; {room} may include "
                                 f"{', '.join(may) or 'nothing'} ({PAGE})")
     for header in rooms.owner:
-        if not any(os.path.exists(folder + header) for folder in ("include/fathom/", "include/fathom/experimental/")):
+        if not os.path.exists("include/fathom/" + header):
             problems.append(f"{PAGE}: there is no include/fathom/{header}")
     for folder in rooms.unnamed_folders():
         problems.append(f"{PAGE}: {folder} has no line, as other folders of {rooms.of(folder + '/x')} have")
