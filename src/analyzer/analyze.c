@@ -10,10 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "trace/supply.h"
-<<<<<<< HEAD
-=======
 #include "trace/supply.h"
->>>>>>> main
 
 #include <fathom/experimental/pipeline.h>
 #include <stdio.h>
