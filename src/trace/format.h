@@ -101,6 +101,13 @@ static inline char *fm_print_hex(char *to, uint64_t value, unsigned least_digits
 
 /* ======== formats ======== */
 
+/* What a native trace begins with: 0x89 shows a binary file, the line ends show transfers that "translated"
+ * them. */
+#define FM_NATIVE_MAGIC                                                                                      \
+    "\x89"                                                                                                   \
+    "FATHOM\n"
+#define FM_NATIVE_MAGIC_SIZE 8
+
 /*
  * The one interface behind which every trace format lives.
  *

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "trace/format.h"
-#include "trace/native/native_layout.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -20,8 +20,6 @@ SOURCES = ("src", "collect", "modules", "include/fathom")
 ENDINGS = (".c", ".h", ".S", ".s", ".cc", ".cpp", ".cu", ".cuh", ".inc")
 SEARCHED = ("src", "include", ".", "src/cli")  # as the compiler does, after the file's own folder
 PUBLIC, FOLDERS = "public headers", "its folders"
-# Rooms whose folders still include each other in a circle. A room that no longer has one must leave this list.
-CIRCLES = {"src/trace"}
 
 problems = []
 
@@ -163,11 +161,8 @@ def main():
         problems.append(f"{PAGE}: {folder} has no line, as other folders of {rooms.of(folder + '/x')} have")
     for room, graph in sorted(folders.items()):
         way = circle(graph)
-        if way and room not in CIRCLES:
+        if way:
             problems.append(f"{room}: its folders include each other in a circle: {' -> '.join(way)}")
-    for room in sorted(CIRCLES):
-        if not circle(folders.get(room, {})):
-            problems.append(f"tests/docs/rooms.py: {room} has no circle any more: its exception can go")
     cycle = rooms.cycle()
     if cycle:
         problems.append(f"{PAGE}: rooms may include each other in a circle: {' -> '.join(cycle)}")

@@ -3,6 +3,8 @@
 #ifndef FATHOM_TRACE_NATIVE_NATIVE_LAYOUT_H
 #define FATHOM_TRACE_NATIVE_NATIVE_LAYOUT_H
 
+#include "trace/format.h"
+
 #include "trace/native/native_layout.h"
 
 #include <fathom/trace.h>
@@ -19,11 +21,6 @@
  * the reader relies on when it allocates.
  */
 
-/* 0x89 shows a binary file, the line ends show transfers that "translated" them. */
-#define FM_NATIVE_MAGIC                                                                                      \
-    "\x89"                                                                                                   \
-    "FATHOM\n"
-#define FM_NATIVE_MAGIC_SIZE 8
 #define FM_NATIVE_VERSION 1
 
 enum {
