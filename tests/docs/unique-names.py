@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One name for one thing: no two source files have the same name, and no type is defined in two places. Where references
-are worked off, "some references" are a batch, a chunk or a range (docs/ARCHITECTURE.md).
+are worked off, "some references" are a batch, a chunk or a range (docs/ARCHITECTURE.md). No static function has a name of
+one word.
 
   unique-names.py [ROOT]
 
@@ -34,6 +35,15 @@ trouble = [f"{name}: {', '.join(places)}" for name, places in sorted(by_name.ite
            if len(places) > 1 and name not in SAME_FILE_NAMES]
 trouble += [f"{name} is defined in {', '.join(places)}" for name, places in sorted(types.items())
             if len(places) > 1 and name not in EACH_ITS_OWN]
+# A name of one word stands in many files, and does not say whose it is.
+ONE_WORD = re.compile(r"^static\s+(?!.*=)(?:[\w*]+[\s*]+)+?\**([a-z0-9]+)\((?!\*)[^;{]*\)\s*\{", re.M)
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+for file in files:
+    if file.endswith((".c", ".h", ".cu", ".cuh")):
+        with open(file, encoding="utf-8") as source:
+            text = NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source.read())
+        trouble += [f"{os.path.relpath(file, root)}: {name}(): a static function has a name of two words or more"
+                    for name in sorted(set(ONE_WORD.findall(text)) - {"main"})]
 # Other words for some references, in code and comments; strings are for people, and may say "a piece of the trace".
 OTHER_WORDS = re.compile(r'"[^"\n]*"|(?<![A-Za-z])(stretch(?:es)?|bundles?|pieces?)(?![A-Za-z])', re.I)
 for file in files:
