@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "trace/supply.h"
-#include "trace/supply.h"
 
 #include <fathom/experimental/pipeline.h>
 #include <stdio.h>
