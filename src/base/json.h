@@ -6,6 +6,7 @@
 #include <fathom/status.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* ======== reading ======== */
@@ -72,21 +73,16 @@ fm_status fm_json_key(fm_json_scan *scan, char *name, size_t size);
  */
 fm_status fm_json_field(fm_json_scan *scan, fm_json_list *list, char *name, size_t size, bool *more);
 
-/* An array, or an object, and nothing else: a function takes the value of each element, or field. No key that
- * a reader knows is longer than these. */
-enum { FM_JSON_KEY = 24 };
+/* An array, and nothing else: a function takes the value of each element. */
 typedef fm_status (*fm_json_take_element)(fm_json_scan *scan, const char *what, void *context);
-typedef fm_status (*fm_json_take_field)(fm_json_scan *scan, const char *what, const char *key, void *context);
 fm_status fm_json_read_elements(fm_json_scan *scan, const char *what, fm_json_take_element take,
                                 void *context);
-fm_status fm_json_read_fields(fm_json_scan *scan, const char *what, fm_json_take_field take, void *context);
-/* The same for the object `name` of a profile: fields are named "where name.key" in messages. */
-fm_status fm_json_read_object(fm_json_scan *scan, const char *where, const char *name,
-                              fm_json_take_field take, void *context);
 
 /* Values. `what` names the value in messages. */
 fm_status fm_json_whole(fm_json_scan *scan, const char *what, uint64_t *value);
 fm_status fm_json_real(fm_json_scan *scan, const char *what, double *value);
+fm_status fm_json_share(fm_json_scan *scan, const char *what, double *value);   /* from 0 to 1 */
+fm_status fm_json_seconds(fm_json_scan *scan, const char *what, double *value); /* from 0 on, and finite */
 fm_status fm_json_truth(fm_json_scan *scan, const char *what, bool *value);
 /* A whole number below 2^32 - 1, or null, which is FM_NONE. */
 fm_status fm_json_index(fm_json_scan *scan, const char *what, uint32_t *value);
@@ -119,32 +115,92 @@ void fm_json_write_real(FILE *out, double value);
 
 /* ======== fields ======== */
 
-/* The fields of an object, written one after the other, each in a line. */
-
+/* The fields of an object, written one after the other. */
 typedef struct fm_json_fields {
     FILE *out;
-    const char *indent; /* of the object */
+    const char *indent; /* of the object, whose fields are in lines of their own; NULL: all are in one line */
     bool begun;         /* there is a field already */
 } fm_json_fields;
 
-static inline void fm_json_begin_field(fm_json_fields *of, const char *key)
-{
-    fprintf(of->out, "%s\n%s  \"%s\": ", of->begun ? "," : "", of->indent, key);
-    of->begun = true;
-}
-
+void fm_json_begin_field(fm_json_fields *of, const char *key);
 /* Nothing for NULL. */
-static inline void fm_json_text_field(fm_json_fields *of, const char *key, const char *text)
-{
-    if (!text) return;
-    fm_json_begin_field(of, key);
-    fm_json_write_string(of->out, text, FM_JSON_PLAIN);
-}
+void fm_json_text_field(fm_json_fields *of, const char *key, const char *text);
+void fm_json_number_field(fm_json_fields *of, const char *key, uint64_t value);
+void fm_json_real_field(fm_json_fields *of, const char *key, double value);
 
-static inline void fm_json_number_field(fm_json_fields *of, const char *key, uint64_t value)
-{
-    fm_json_begin_field(of, key);
-    fprintf(of->out, "%" PRIu64, value);
-}
+/*
+ * The fields of a struct by a table: an object is read and written by it, and what it owns released. Fields
+ * are written in the table's order, and read in any; unknown ones are skipped. Only those that are `always`
+ * there are written where they are 0 or false.
+ */
+
+typedef enum fm_json_type {
+    FM_JSON_OTHER,         /* by the functions of the member; NULL: not read, not written */
+    FM_JSON_WHOLE,         /* uint64_t */
+    FM_JSON_WHOLE32,       /* uint32_t */
+    FM_JSON_INT,           /* int, from 0 on; where it is always there, -1 is none, which it begins as */
+    FM_JSON_SHARE,         /* double, from 0 to 1 */
+    FM_JSON_SECONDS,       /* double, finite, from 0 on; always there */
+    FM_JSON_BOOL,          /* bool */
+    FM_JSON_NAME,          /* char[FM_JSON_NAME_SIZE], always there */
+    FM_JSON_TEXT,          /* char *, owned, always there: no null; written as "" where it is NULL */
+    FM_JSON_OPTIONAL_TEXT, /* char *, owned; NULL: none */
+    FM_JSON_NOTES,         /* the same; "" is none, too */
+    FM_JSON_STRUCT,        /* a pointer to a struct with a table of its own, owned; NULL: none */
+} fm_json_type;
+
+enum { FM_JSON_NAME_SIZE = 32 };
+
+struct fm_json_table;
+
+typedef struct fm_json_member {
+    const char *name;
+    fm_json_type type;
+    size_t offset; /* in the struct */
+    bool always;
+    bool only_written;                 /* skipped when it is read */
+    const char *too_large;             /* FM_JSON_WHOLE32: said of more, in place of the numbers */
+    const struct fm_json_table *table; /* FM_JSON_STRUCT */
+    /* Where it is not read or written as others of its type; `at` is the value in the struct. */
+    fm_status (*read)(fm_json_scan *scan, const char *what, void *at);
+    void (*write)(fm_json_fields *of, const char *name, const void *at);
+    bool (*given)(const void *object); /* whether it is written; NULL: by its value */
+} fm_json_member;
+
+/* A member that is called in JSON as it is in the struct. */
+#define FM_JSON_FIELD(of, field, kind)                                                                       \
+    {                                                                                                        \
+        .name = #field, .type = FM_JSON_##kind, .offset = offsetof(of, field)                                \
+    }
+#define FM_JSON_ALWAYS(of, field, kind)                                                                      \
+    {                                                                                                        \
+        .name = #field, .type = FM_JSON_##kind, .offset = offsetof(of, field), .always = true                \
+    }
+
+typedef struct fm_json_table {
+    const char *words; /* what there is no memory for: "a profile's run" */
+    size_t size;       /* of the struct */
+    bool plain;        /* in messages, fields have no names of their own */
+    fm_status (*check)(fm_json_scan *scan, const char *what,
+                       void *object); /* when all is read; may be NULL */
+    size_t count;
+    const fm_json_member *members;
+} fm_json_table;
+#define FM_JSON_LIST(list) .members = (list), .count = sizeof(list) / sizeof *(list)
+
+/* The fields of one object; `what`, in quotes, names it in messages, and "what.name" its fields. When it
+ * fails, what was read so far is in the object, for its owner to release. */
+fm_status fm_json_read_fields(fm_json_scan *scan, const char *what, const fm_json_table *table, void *object);
+/* The member of that name that can be read; NULL: none. */
+const fm_json_member *fm_json_find_member(const fm_json_table *table, const char *name);
+fm_status fm_json_read_member(fm_json_scan *scan, const char *what, const fm_json_member *member,
+                              void *object);
+/* With braces; no newline at the end. Output errors stay in the FILE. */
+void fm_json_write_fields(FILE *out, const fm_json_table *table, const void *object, const char *indent);
+/* Without. */
+void fm_json_write_members(fm_json_fields *of, const fm_json_table *table, const void *object);
+/* Releases the texts of the object; the second one the object, too (NULL is fine). */
+void fm_json_clear_fields(const fm_json_table *table, void *object);
+void fm_json_destroy(const fm_json_table *table, void *object);
 
 #endif

@@ -349,32 +349,6 @@ fm_status fm_json_read_elements(fm_json_scan *scan, const char *what, fm_json_ta
     return status;
 }
 
-fm_status fm_json_read_fields(fm_json_scan *scan, const char *what, fm_json_take_field take, void *context)
-{
-    fm_json_list list;
-    bool more = true;
-    char key[FM_JSON_KEY];
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    while (!status && !(status = fm_json_field(scan, &list, key, sizeof key, &more)) && more)
-        status = take(scan, what, key, context);
-    return status;
-}
-
-fm_status fm_json_read_object(fm_json_scan *scan, const char *where, const char *name,
-                              fm_json_take_field take, void *context)
-{
-    fm_json_list list;
-    bool more = true;
-    char key[FM_JSON_KEY], what[128];
-    snprintf(what, sizeof what, "\"%s%s\"", where, name);
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    while (!status && !(status = fm_json_field(scan, &list, key, sizeof key, &more)) && more) {
-        snprintf(what, sizeof what, "\"%s%s.%s\"", where, name, key);
-        status = take(scan, what, key, context);
-    }
-    return status;
-}
-
 /* ---- values ---- */
 
 static fm_status expect_kind(fm_json_scan *scan, const char *what, fm_json_kind wanted,

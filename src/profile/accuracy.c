@@ -23,9 +23,8 @@
 void fm_accuracy_destroy(fm_accuracy *accuracy)
 {
     if (!accuracy) return;
-    free(accuracy->statement);
     free(accuracy->band);
-    free(accuracy);
+    fm_json_destroy(&fm_accuracy_json, accuracy);
 }
 
 fm_status fm_accuracy_create(fm_accuracy **accuracy, fm_error *error, const char *format, ...)
@@ -82,57 +81,19 @@ fm_status fm_accuracy_weaker(fm_accuracy **weaker, const fm_profile *a, const fm
 
 /* ---- JSON ---- */
 
-static void real_field(FILE *out, const char *key, double value, const char *indent)
+static void write_band(fm_json_fields *of, const char *name, const void *at)
 {
-    if (value <= 0) return;
-    fprintf(out, ",\n%s  \"%s\": ", indent, key);
-    fm_json_write_real(out, value);
-}
-
-static void whole_field(FILE *out, const char *key, uint64_t value, const char *indent)
-{
-    if (value > 0) fprintf(out, ",\n%s  \"%s\": %" PRIu64, indent, key, value);
-}
-
-static void write_band(FILE *out, const fm_accuracy *accuracy, const char *indent)
-{
-    fprintf(out, ",\n%s  \"band\": [", indent);
+    const fm_accuracy *accuracy = at;
+    fm_json_begin_field(of, name);
+    putc('[', of->out);
     for (size_t i = 0; i < accuracy->band_count; i++) {
-        fprintf(out, "%s\n%s    [%" PRIu64 ", ", i ? "," : "", indent, accuracy->band[i].blocks);
-        fm_json_write_real(out, accuracy->band[i].least);
-        fputs(", ", out);
-        fm_json_write_real(out, accuracy->band[i].most);
-        putc(']', out);
+        fprintf(of->out, "%s\n%s    [%" PRIu64 ", ", i ? "," : "", of->indent, accuracy->band[i].blocks);
+        fm_json_write_real(of->out, accuracy->band[i].least);
+        fputs(", ", of->out);
+        fm_json_write_real(of->out, accuracy->band[i].most);
+        putc(']', of->out);
     }
-    fprintf(out, "\n%s  ]", indent);
-}
-
-void fm_accuracy_write(FILE *out, const fm_accuracy *accuracy, const char *indent)
-{
-    fprintf(out, "{\n%s  \"statement\": ", indent);
-    fm_json_write_string(out, accuracy->statement, FM_JSON_PLAIN);
-    real_field(out, "relative_error", accuracy->relative_error, indent);
-    whole_field(out, "absolute_error", accuracy->absolute_error, indent);
-    whole_field(out, "exact_below", accuracy->exact_below, indent);
-    real_field(out, "rate", accuracy->rate, indent);
-    whole_field(out, "samples", accuracy->samples, indent);
-    real_field(out, "expected_overlap", accuracy->expected_overlap, indent);
-    /* A prediction that expects nothing says so. */
-    if (accuracy->expected_overlap <= 0 && accuracy->references_most > 0)
-        fprintf(out, ",\n%s  \"expected_overlap\": 0", indent);
-    whole_field(out, "references_least", accuracy->references_least, indent);
-    whole_field(out, "references_most", accuracy->references_most, indent);
-    real_field(out, "confidence", accuracy->confidence, indent);
-    if (accuracy->band_count > 0) write_band(out, accuracy, indent);
-    fprintf(out, "\n%s}", indent);
-}
-
-static fm_status read_share(fm_json_scan *scan, const char *what, double *value)
-{
-    fm_status status = fm_json_real(scan, what, value);
-    if (!status && !(*value >= 0 && *value <= 1))
-        return fm_json_refuse(scan, "%s: expected a number from 0 to 1, found another", what);
-    return status;
+    fprintf(of->out, "\n%s  ]", of->indent);
 }
 
 static fm_status read_point(fm_json_scan *scan, const char *what, fm_band_point *point)
@@ -145,8 +106,8 @@ static fm_status read_point(fm_json_scan *scan, const char *what, fm_band_point 
         if (status) break;
         if (more != (i < 3)) return fm_json_refuse(scan, "%s: expected [blocks, least, most]", what);
         if (i == 0) status = fm_json_whole(scan, what, &point->blocks);
-        if (i == 1) status = read_share(scan, what, &point->least);
-        if (i == 2) status = read_share(scan, what, &point->most);
+        if (i == 1) status = fm_json_share(scan, what, &point->least);
+        if (i == 2) status = fm_json_share(scan, what, &point->most);
     }
     return status;
 }
@@ -176,39 +137,49 @@ static fm_status read_band_point(fm_json_scan *scan, const char *what, void *con
     return FM_OK;
 }
 
-static fm_status read_accuracy_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+static fm_status read_band(fm_json_scan *scan, const char *what, void *at)
 {
-    fm_accuracy *accuracy = context;
-    if (strcmp(key, "statement") == 0) return fm_json_text(scan, what, &accuracy->statement);
-    if (strcmp(key, "relative_error") == 0) return read_share(scan, what, &accuracy->relative_error);
-    if (strcmp(key, "absolute_error") == 0) return fm_json_whole(scan, what, &accuracy->absolute_error);
-    if (strcmp(key, "exact_below") == 0) return fm_json_whole(scan, what, &accuracy->exact_below);
-    if (strcmp(key, "rate") == 0) return read_share(scan, what, &accuracy->rate);
-    if (strcmp(key, "samples") == 0) return fm_json_whole(scan, what, &accuracy->samples);
-    if (strcmp(key, "expected_overlap") == 0) return read_share(scan, what, &accuracy->expected_overlap);
-    if (strcmp(key, "references_least") == 0) return fm_json_whole(scan, what, &accuracy->references_least);
-    if (strcmp(key, "references_most") == 0) return fm_json_whole(scan, what, &accuracy->references_most);
-    if (strcmp(key, "confidence") == 0) return read_share(scan, what, &accuracy->confidence);
-    if (strcmp(key, "band") != 0) return fm_json_skip(scan);
+    fm_accuracy *accuracy = at;
     if (accuracy->band) return fm_json_refuse(scan, "%s is given twice", what);
     return fm_json_read_elements(scan, what, read_band_point, &(band_list){accuracy, 0});
 }
 
-fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **accuracy)
+static fm_status check_accuracy(fm_json_scan *scan, const char *what, void *object)
 {
-    fm_accuracy *made = fm_calloc(1, sizeof *made);
-    if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's accuracy");
-    fm_status status = fm_json_read_object(scan, where, "accuracy", read_accuracy_field, made);
-    if (!status && !made->statement)
-        status = fm_json_refuse(scan, "\"%saccuracy\": expected a \"statement\", found none", where);
-    if (status) {
-        fm_accuracy_destroy(made);
-        return status;
-    }
-    fm_accuracy_destroy(*accuracy);
-    *accuracy = made;
-    return FM_OK;
+    const fm_accuracy *accuracy = object;
+    if (accuracy->statement) return FM_OK;
+    return fm_json_refuse(scan, "%s: expected a \"statement\", found none", what);
 }
+
+/* A prediction that expects nothing says so. */
+static bool overlap_given(const void *object)
+{
+    const fm_accuracy *accuracy = object;
+    return accuracy->expected_overlap > 0 || accuracy->references_most > 0;
+}
+
+static bool band_given(const void *object)
+{
+    return ((const fm_accuracy *)object)->band_count > 0;
+}
+
+#define AT(field) offsetof(fm_accuracy, field)
+static const fm_json_member accuracy_members[] = {
+    FM_JSON_FIELD(fm_accuracy, statement, TEXT),
+    FM_JSON_FIELD(fm_accuracy, relative_error, SHARE),
+    FM_JSON_FIELD(fm_accuracy, absolute_error, WHOLE),
+    FM_JSON_FIELD(fm_accuracy, exact_below, WHOLE),
+    FM_JSON_FIELD(fm_accuracy, rate, SHARE),
+    FM_JSON_FIELD(fm_accuracy, samples, WHOLE),
+    {"expected_overlap", FM_JSON_SHARE, AT(expected_overlap), .given = overlap_given},
+    FM_JSON_FIELD(fm_accuracy, references_least, WHOLE),
+    FM_JSON_FIELD(fm_accuracy, references_most, WHOLE),
+    FM_JSON_FIELD(fm_accuracy, confidence, SHARE),
+    {"band", FM_JSON_OTHER, 0, .read = read_band, .write = write_band, .given = band_given},
+};
+#undef AT
+const fm_json_table fm_accuracy_json = {"a profile's accuracy", sizeof(fm_accuracy),
+                                        FM_JSON_LIST(accuracy_members), .check = check_accuracy};
 
 /* ======== sampling ======== */
 
@@ -219,11 +190,7 @@ fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **
 
 void fm_sampling_destroy(fm_sampling *sampling)
 {
-    if (!sampling) return;
-    free(sampling->method);
-    free(sampling->estimator);
-    free(sampling->conversion);
-    free(sampling);
+    fm_json_destroy(&fm_sampling_json, sampling);
 }
 
 fm_status fm_sampling_create(fm_sampling **sampling, const char *method, const char *estimator,
@@ -244,26 +211,31 @@ fm_status fm_sampling_create(fm_sampling **sampling, const char *method, const c
     return FM_OK;
 }
 
-/* The numbers, by their names: those that count, then those that say how far it was seen. */
-enum { COUNTS = 7, NUMBERS = 10 };
-typedef struct number {
-    const char *name;
-    uint64_t *value;
-} number;
-
-static void numbers_of(fm_sampling *sampling, number *all)
+static fm_status check_sampling(fm_json_scan *scan, const char *what, void *object)
 {
-    const number made[NUMBERS] = {{"bursts", &sampling->bursts},
-                                  {"burst_uses", &sampling->burst_uses},
-                                  {"used", &sampling->used},
-                                  {"replaced", &sampling->replaced},
-                                  {"never", &sampling->never},
-                                  {"not_armed", &sampling->not_armed},
-                                  {"again", &sampling->again},
-                                  {"burst_time", &sampling->burst_time},
-                                  {"measured_time", &sampling->measured_time},
-                                  {"measured", &sampling->measured}};
-    memcpy(all, made, sizeof made);
+    const fm_sampling *sampling = object;
+    if (sampling->method && sampling->estimator && sampling->conversion) return FM_OK;
+    return fm_json_refuse(
+        scan, "%s: expected \"method\", \"estimator\" and \"conversion\", found not all of them", what);
+}
+
+/* Texts, numbers that count, then those that say how far it was seen. */
+static const fm_json_member sampling_members[] = {
+    FM_JSON_FIELD(fm_sampling, method, TEXT),       FM_JSON_FIELD(fm_sampling, estimator, TEXT),
+    FM_JSON_FIELD(fm_sampling, conversion, TEXT),   FM_JSON_ALWAYS(fm_sampling, bursts, WHOLE),
+    FM_JSON_ALWAYS(fm_sampling, burst_uses, WHOLE), FM_JSON_ALWAYS(fm_sampling, used, WHOLE),
+    FM_JSON_ALWAYS(fm_sampling, replaced, WHOLE),   FM_JSON_ALWAYS(fm_sampling, never, WHOLE),
+    FM_JSON_ALWAYS(fm_sampling, not_armed, WHOLE),  FM_JSON_ALWAYS(fm_sampling, again, WHOLE),
+    FM_JSON_ALWAYS(fm_sampling, burst_time, WHOLE), FM_JSON_ALWAYS(fm_sampling, measured_time, WHOLE),
+    FM_JSON_ALWAYS(fm_sampling, measured, WHOLE),
+};
+enum { FIRST_COUNT = 3, FIRST_MEASURE = 10 };
+const fm_json_table fm_sampling_json = {"how a profile was sampled", sizeof(fm_sampling),
+                                        FM_JSON_LIST(sampling_members), .check = check_sampling};
+
+static uint64_t *sampling_number(fm_sampling *sampling, size_t member)
+{
+    return (uint64_t *)((char *)sampling + sampling_members[member].offset);
 }
 
 static bool sampling_alike(const fm_sampling *a, const fm_sampling *b)
@@ -281,78 +253,15 @@ fm_status fm_sampling_sum(fm_sampling **sum, const fm_profile *a, const fm_profi
     if (!of_a || !of_b || !sampling_alike(of_a, of_b)) return FM_OK;
     fm_status status = fm_sampling_create(sum, of_a->method, of_a->estimator, of_a->conversion, error);
     if (status) return status;
-    number to[NUMBERS], from_a[NUMBERS], from_b[NUMBERS];
-    numbers_of(*sum, to);
-    numbers_of(of_a, from_a);
-    numbers_of(of_b, from_b);
-    for (size_t i = 0; i < NUMBERS; i++) {
-        const uint64_t x = *from_a[i].value, y = *from_b[i].value;
+    for (size_t i = FIRST_COUNT; i < fm_sampling_json.count; i++) {
+        const uint64_t x = *sampling_number(of_a, i), y = *sampling_number(of_b, i);
+        uint64_t *to = sampling_number(*sum, i);
         if (of_a == of_b)
-            *to[i].value = x;
-        else if (i >= COUNTS) /* measured in the sum is what is measured in both */
-            *to[i].value = x < y ? x : y;
-        else if (__builtin_add_overflow(x, y, to[i].value))
-            *to[i].value = UINT64_MAX;
+            *to = x;
+        else if (i >= FIRST_MEASURE) /* measured in the sum is what is measured in both */
+            *to = x < y ? x : y;
+        else if (__builtin_add_overflow(x, y, to))
+            *to = UINT64_MAX;
     }
-    return FM_OK;
-}
-
-/* ---- JSON ---- */
-
-void fm_sampling_write(FILE *out, const fm_sampling *sampling, const char *indent)
-{
-    fm_json_fields of = {out, indent, false};
-    fm_sampling copy = *sampling;
-    number all[NUMBERS];
-    numbers_of(&copy, all);
-    putc('{', out);
-    fm_json_text_field(&of, "method", sampling->method);
-    fm_json_text_field(&of, "estimator", sampling->estimator);
-    fm_json_text_field(&of, "conversion", sampling->conversion);
-    for (size_t i = 0; i < NUMBERS; i++) fm_json_number_field(&of, all[i].name, *all[i].value);
-    fprintf(out, "\n%s}", indent);
-}
-
-static fm_status read_sampling_field(fm_json_scan *scan, const char *what, const char *key,
-                                     fm_sampling *sampling)
-{
-    if (strcmp(key, "method") == 0) return fm_json_text(scan, what, &sampling->method);
-    if (strcmp(key, "estimator") == 0) return fm_json_text(scan, what, &sampling->estimator);
-    if (strcmp(key, "conversion") == 0) return fm_json_text(scan, what, &sampling->conversion);
-    number all[NUMBERS];
-    numbers_of(sampling, all);
-    for (size_t i = 0; i < NUMBERS; i++)
-        if (strcmp(key, all[i].name) == 0) return fm_json_whole(scan, what, all[i].value);
-    return fm_json_skip(scan);
-}
-
-fm_status fm_sampling_read(fm_json_scan *scan, const char *where, fm_sampling **sampling)
-{
-    char what[128];
-    fm_json_list list;
-    snprintf(what, sizeof what, "\"%ssampling\"", where);
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    if (status) return status;
-    fm_sampling *made = fm_calloc(1, sizeof *made);
-    if (!made) return fm_fail_memory(scan->error, sizeof *made, "how a profile was sampled");
-    while (!status) {
-        bool more;
-        char key[24];
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        snprintf(what, sizeof what, "\"%ssampling.%s\"", where, key);
-        status = read_sampling_field(scan, what, key, made);
-    }
-    if (!status && (!made->method || !made->estimator || !made->conversion))
-        status = fm_json_refuse(scan,
-                                "\"%ssampling\": expected \"method\", \"estimator\" and \"conversion\", "
-                                "found not all of them",
-                                where);
-    if (status) {
-        fm_sampling_destroy(made);
-        return status;
-    }
-    fm_sampling_destroy(*sampling);
-    *sampling = made;
     return FM_OK;
 }

@@ -54,8 +54,7 @@ static inline uint64_t fm_sum_at_most(uint64_t a, uint64_t b)
 /* ======== JSON ======== */
 
 /*
- * The fields "attribution", "run", "kernel" and "counts" of a profile's JSON
- * (docs/PROFILE.md). Internal.
+ * The field "attribution" of a profile's JSON (docs/PROFILE.md). Internal.
  */
 
 /* Profiles may be parts of parts to this depth: processes, their threads, and some room. Each level needs
@@ -68,19 +67,6 @@ fm_status fm_attribution_write(FILE *out, const fm_attribution *attribution, con
 /* where: what stands before the field's name in messages ("profiles[0]."). The indices are not yet checked:
  * fm_attribution_sound does that, once the profile is whole. */
 fm_status fm_attribution_read(fm_json_scan *scan, const char *where, fm_attribution **attribution);
-
-void fm_run_write(FILE *out, const fm_run *run, const char *indent);
-fm_status fm_run_read(fm_json_scan *scan, const char *where, fm_run **run);
-void fm_run_destroy(fm_run *run); /* NULL is fine */
-
-/* Both fields, with the commas before them. */
-void fm_kernel_write(FILE *out, const fm_kernel *kernel, const char *indent);
-/* counts: the field "counts", else "kernel". */
-fm_status fm_kernel_read(fm_json_scan *scan, const char *where, bool counts, fm_kernel **kernel);
-/* The field "bounds", with the comma before it. */
-void fm_bounds_write(FILE *out, const fm_bounds *bounds, const char *indent);
-/* The fields "set_associative" and "addresses", with the commas before them. */
-void fm_set_misses_write(FILE *out, const fm_profile *profile, const char *indent);
 
 /* ======== rows of its tables ======== */
 

@@ -132,15 +132,13 @@ static fm_status read_string(fm_table_reader *from)
     return status;
 }
 
-static fm_status read_module_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+static fm_status read_module_field(fm_table_reader *from, const char *key, fm_module *module)
 {
-    fm_table_reader *from = context;
-    fm_module *module = &from->made->modules[from->made->module_count - 1];
     if (strcmp(key, "path") == 0) return read_text(from, &module->path);
     if (strcmp(key, "build_id") == 0) return read_text(from, &module->build_id);
-    if (strcmp(key, "bias") == 0) return fm_json_whole(scan, what, &module->bias);
-    if (strcmp(key, "unseen") == 0) return fm_json_truth(scan, what, &module->unseen);
-    return fm_json_skip(scan);
+    if (strcmp(key, "bias") == 0) return fm_json_whole(from->scan, from->what, &module->bias);
+    if (strcmp(key, "unseen") == 0) return fm_json_truth(from->scan, from->what, &module->unseen);
+    return fm_json_skip(from->scan);
 }
 
 static fm_status read_module(fm_table_reader *from)
@@ -149,8 +147,14 @@ static fm_status read_module(fm_table_reader *from)
     fm_status status =
         rows_reserve(from, FM_TABLE_MODULES, &made->modules, made->module_count, sizeof *made->modules);
     if (status) return status;
-    made->module_count++;
-    return fm_json_read_fields(from->scan, from->what, read_module_field, from);
+    fm_module *module = &made->modules[made->module_count++];
+    fm_json_list list;
+    bool more = true;
+    char key[24];
+    status = fm_json_enter_object(from->scan, from->what, &list);
+    while (!status && !(status = fm_json_field(from->scan, &list, key, sizeof key, &more)) && more)
+        status = read_module_field(from, key, module);
+    return status;
 }
 
 static fm_status read_frames(fm_table_reader *from, fm_site *site)

@@ -18,100 +18,73 @@
 
 /* ======== caches ======== */
 
-/* ---- writing ---- */
-
-void fm_caches_write(FILE *out, const fm_profile *profile, const char *indent)
+static fm_status check_cache(fm_json_scan *scan, const char *what, void *object)
 {
-    fprintf(out, ",\n%s\"caches\": [", indent);
-    for (size_t i = 0; i < profile->cache_count; i++) {
-        const fm_cache *cache = &profile->caches[i];
-        char name[sizeof cache->name + 1];
-        memcpy(name, cache->name, sizeof cache->name);
-        name[sizeof cache->name] = '\0';
-        fprintf(out, "%s\n%s  {\"name\": ", i ? "," : "", indent);
-        fm_json_write_string(out, name, FM_JSON_PLAIN);
-        fprintf(out, ", \"bytes\": %" PRIu64, cache->bytes);
-        if (cache->line) fprintf(out, ", \"line\": %" PRIu64, cache->line);
-        if (cache->ways) fprintf(out, ", \"ways\": %" PRIu64, cache->ways);
-        if (cache->shared_by) fprintf(out, ", \"shared_by\": %u", cache->shared_by);
-        putc('}', out);
-    }
-    fprintf(out, "\n%s]", indent);
+    if (((const fm_cache *)object)->bytes) return FM_OK;
+    return fm_json_refuse(scan, "%.*s.bytes\": expected the size of a cache, found none",
+                          (int)strlen(what) - 1, what);
 }
 
-/* ---- reading ---- */
+#define AT(field) offsetof(fm_cache, field)
+_Static_assert(sizeof(((fm_cache *)NULL)->name) == FM_JSON_NAME_SIZE, "names of caches");
+static const fm_json_member cache_members[] = {
+    FM_JSON_FIELD(fm_cache, name, NAME),
+    FM_JSON_ALWAYS(fm_cache, bytes, WHOLE),
+    FM_JSON_FIELD(fm_cache, line, WHOLE),
+    FM_JSON_FIELD(fm_cache, ways, WHOLE),
+    {"shared_by", FM_JSON_WHOLE32, AT(shared_by), .too_large = "there are not so many"},
+};
+#undef AT
+const fm_json_table fm_cache_json = {"a profile's caches", sizeof(fm_cache), FM_JSON_LIST(cache_members),
+                                     .check = check_cache};
 
-static fm_status read_name(fm_json_scan *scan, const char *what, fm_cache *cache)
+/* An array of structs, each in a line. */
+static void write_lines(fm_json_fields *of, const char *name, const fm_json_table *table, const void *objects,
+                        size_t count)
 {
-    char *text = NULL;
-    fm_status status = fm_json_text(scan, what, &text);
+    fm_json_begin_field(of, name);
+    putc('[', of->out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(of->out, "%s\n%s    ", i ? "," : "", of->indent);
+        fm_json_write_fields(of->out, table, (const char *)objects + i * table->size, NULL);
+    }
+    fprintf(of->out, "\n%s  ]", of->indent);
+}
+
+void fm_caches_write(fm_json_fields *of, const char *name, const void *profile)
+{
+    const fm_profile *of_profile = profile;
+    write_lines(of, name, &fm_cache_json, of_profile->caches, of_profile->cache_count);
+}
+
+typedef struct cache_list {
+    fm_profile *profile;
+    size_t room;
+} cache_list;
+
+static fm_status read_cache(fm_json_scan *scan, const char *what, void *context)
+{
+    cache_list *to = context;
+    fm_profile *profile = to->profile;
+    fm_cache cache = {0};
+    void *grown = profile->caches;
+    char name[128];
+    if (profile->cache_count == FM_MOST_STORED_CACHES)
+        return fm_json_refuse(scan, "%s: expected at most %d caches, found more", what,
+                              (int)FM_MOST_STORED_CACHES);
+    snprintf(name, sizeof name, "%.*s[%zu]\"", (int)strlen(what) - 1, what, profile->cache_count);
+    fm_status status = fm_json_read_fields(scan, name, &fm_cache_json, &cache);
     if (status) return status;
-    const size_t length = strlen(text);
-    if (length >= sizeof cache->name)
-        status = fm_json_refuse(scan, "%s: expected at most %zu bytes, found %zu", what,
-                                sizeof cache->name - 1, length);
-    else
-        memcpy(cache->name, text, length + 1);
-    free(text);
-    return status;
+    if (fm_array_reserve(&grown, &to->room, profile->cache_count + 1, sizeof cache))
+        return fm_fail_memory(scan->error, sizeof cache, "a profile's caches");
+    profile->caches = grown;
+    profile->caches[profile->cache_count++] = cache;
+    return FM_OK;
 }
 
-static fm_status read_cache_field(fm_json_scan *scan, const char *what, const char *key, fm_cache *cache)
+fm_status fm_caches_read(fm_json_scan *scan, const char *what, void *profile)
 {
-    uint64_t sharing = 0;
-    if (strcmp(key, "name") == 0) return read_name(scan, what, cache);
-    if (strcmp(key, "bytes") == 0) return fm_json_whole(scan, what, &cache->bytes);
-    if (strcmp(key, "line") == 0) return fm_json_whole(scan, what, &cache->line);
-    if (strcmp(key, "ways") == 0) return fm_json_whole(scan, what, &cache->ways);
-    if (strcmp(key, "shared_by") != 0) return fm_json_skip(scan);
-    fm_status status = fm_json_whole(scan, what, &sharing);
-    if (!status && sharing > UINT_MAX) return fm_json_refuse(scan, "%s: there are not so many", what);
-    cache->shared_by = (unsigned)sharing;
-    return status;
-}
-
-static fm_status read_cache(fm_json_scan *scan, const char *where, size_t number, fm_cache *cache)
-{
-    char what[128];
-    fm_json_list list;
-    snprintf(what, sizeof what, "\"%scaches[%zu]\"", where, number);
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    while (!status) {
-        bool more;
-        char key[16];
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        snprintf(what, sizeof what, "\"%scaches[%zu].%s\"", where, number, key);
-        status = read_cache_field(scan, what, key, cache);
-    }
-    if (!status && cache->bytes == 0)
-        return fm_json_refuse(scan, "\"%scaches[%zu].bytes\": expected the size of a cache, found none",
-                              where, number);
-    return status;
-}
-
-fm_status fm_caches_read(fm_json_scan *scan, const char *where, fm_profile *profile)
-{
-    char what[128];
-    fm_json_list list;
-    size_t room = 0;
-    bool more;
-    snprintf(what, sizeof what, "\"%scaches\"", where);
-    fm_status status = fm_json_enter_array(scan, what, &list);
-    while (!status && (status = fm_json_more(scan, &list, &more)) == FM_OK && more) {
-        fm_cache cache = {0};
-        void *grown = profile->caches;
-        if (profile->cache_count == FM_MOST_STORED_CACHES)
-            return fm_json_refuse(scan, "%s: expected at most %d caches, found more", what,
-                                  (int)FM_MOST_STORED_CACHES);
-        status = read_cache(scan, where, profile->cache_count, &cache);
-        if (status) break;
-        if (fm_array_reserve(&grown, &room, profile->cache_count + 1, sizeof cache))
-            return fm_fail_memory(scan->error, sizeof cache, "a profile's caches");
-        profile->caches = grown;
-        profile->caches[profile->cache_count++] = cache;
-    }
-    return status;
+    return fm_json_read_elements(scan, what, read_cache, &(cache_list){.profile = profile});
 }
 
 /* ======== bounds ======== */
@@ -135,40 +108,38 @@ void fm_bounds_destroy(fm_bounds *bounds)
     free(bounds);
 }
 
-static void real_field(fm_json_fields *of, const char *key, double value)
-{
-    fm_json_begin_field(of, key);
-    fm_json_write_real(of->out, value);
-}
-
 /* The slowest resource, what it takes, and the share of the peak that it leaves. */
 static void write_slowest(fm_json_fields *of, const fm_bounds_part *part, size_t index, double peak,
                           bool proved)
 {
     if (index >= part->count) return;
     const fm_bound *bound = &part->bounds[index];
-    real_field(of, proved ? "least_seconds" : "model_seconds", bound->seconds);
+    fm_json_real_field(of, proved ? "least_seconds" : "model_seconds", bound->seconds);
     fm_json_text_field(of, proved ? "bound_by" : "model_bound_by", bound->resource);
     if (peak > 0 && part->work.flops > 0)
-        real_field(of, proved ? "peak_share" : "model_peak_share",
-                   (double)part->work.flops / bound->seconds / peak);
+        fm_json_real_field(of, proved ? "peak_share" : "model_peak_share",
+                           (double)part->work.flops / bound->seconds / peak);
 }
+
+static const fm_json_member nest_members[] = {
+    FM_JSON_FIELD(fm_nest, file, OPTIONAL_TEXT),
+    FM_JSON_FIELD(fm_nest, first_line, WHOLE32),
+    FM_JSON_FIELD(fm_nest, last_line, WHOLE32),
+    FM_JSON_ALWAYS(fm_nest, loads, WHOLE),
+    FM_JSON_ALWAYS(fm_nest, stores, WHOLE),
+    FM_JSON_ALWAYS(fm_nest, flops, WHOLE),
+    FM_JSON_ALWAYS(fm_nest, integer_operations, WHOLE),
+    FM_JSON_ALWAYS(fm_nest, loaded_bytes, WHOLE),
+    FM_JSON_ALWAYS(fm_nest, stored_bytes, WHOLE),
+    FM_JSON_ALWAYS(fm_nest, first_touches, WHOLE),
+};
+const fm_json_table fm_nest_json = {.size = sizeof(fm_nest), FM_JSON_LIST(nest_members)};
 
 static void write_part(FILE *out, const fm_bounds_part *part, double peak, const char *indent)
 {
-    const fm_nest *work = &part->work;
     fm_json_fields of = {out, indent, false};
     putc('{', out);
-    fm_json_text_field(&of, "file", work->file);
-    if (work->first_line) fm_json_number_field(&of, "first_line", work->first_line);
-    if (work->last_line) fm_json_number_field(&of, "last_line", work->last_line);
-    fm_json_number_field(&of, "loads", work->loads);
-    fm_json_number_field(&of, "stores", work->stores);
-    fm_json_number_field(&of, "flops", work->flops);
-    fm_json_number_field(&of, "integer_operations", work->integer_operations);
-    fm_json_number_field(&of, "loaded_bytes", work->loaded_bytes);
-    fm_json_number_field(&of, "stored_bytes", work->stored_bytes);
-    fm_json_number_field(&of, "first_touches", work->first_touches);
+    fm_json_write_members(&of, &fm_nest_json, &part->work);
     write_slowest(&of, part, part->slowest_proved, peak, true);
     write_slowest(&of, part, part->slowest, peak, false);
     fm_json_begin_field(&of, "resources");
@@ -190,14 +161,18 @@ static void write_part(FILE *out, const fm_bounds_part *part, double peak, const
             indent);
 }
 
-void fm_bounds_write(FILE *out, const fm_bounds *bounds, const char *indent)
+void fm_bounds_write(fm_json_fields *outer, const char *name, const void *at)
 {
-    char inner[48];
-    snprintf(inner, sizeof inner, "%s  ", indent);
+    const fm_bounds *bounds = *(fm_bounds *const *)at;
+    FILE *out = outer->out;
+    char indent[48], inner[48];
+    snprintf(indent, sizeof indent, "%s  ", outer->indent);
+    snprintf(inner, sizeof inner, "%s    ", outer->indent);
+    fm_json_begin_field(outer, name);
     fm_json_fields of = {out, indent, false};
-    fprintf(out, ",\n%s\"bounds\": {", indent);
+    putc('{', out);
     fm_json_text_field(&of, "machine", bounds->machine);
-    if (bounds->flops > 0) real_field(&of, "peak_flops", bounds->flops);
+    if (bounds->flops > 0) fm_json_real_field(&of, "peak_flops", bounds->flops);
     fm_json_begin_field(&of, "whole");
     write_part(out, &bounds->whole, bounds->flops, inner);
     fm_json_begin_field(&of, "nests");
@@ -211,27 +186,20 @@ void fm_bounds_write(FILE *out, const fm_bounds *bounds, const char *indent)
 
 /* ======== caches with sets ======== */
 
-/* The fields "set_associative" and "addresses" of a profile (docs/PROFILE.md). */
+_Static_assert(sizeof(((fm_set_misses *)NULL)->name) == FM_JSON_NAME_SIZE, "names of caches with sets");
+static const fm_json_member set_members[] = {
+    FM_JSON_FIELD(fm_set_misses, name, NAME),         FM_JSON_ALWAYS(fm_set_misses, sets, WHOLE),
+    FM_JSON_ALWAYS(fm_set_misses, ways, WHOLE),       FM_JSON_ALWAYS(fm_set_misses, line, WHOLE),
+    FM_JSON_ALWAYS(fm_set_misses, references, WHOLE), FM_JSON_ALWAYS(fm_set_misses, misses, WHOLE),
+    FM_JSON_ALWAYS(fm_set_misses, least, WHOLE),      FM_JSON_ALWAYS(fm_set_misses, most, WHOLE),
+    FM_JSON_FIELD(fm_set_misses, certainty, TEXT),
+};
+const fm_json_table fm_set_misses_json = {.size = sizeof(fm_set_misses), FM_JSON_LIST(set_members)};
 
-void fm_set_misses_write(FILE *out, const fm_profile *profile, const char *indent)
+void fm_set_misses_write(fm_json_fields *of, const char *name, const void *profile)
 {
-    fprintf(out, ",\n%s\"set_associative\": [", indent);
-    for (size_t i = 0; i < profile->set_count; i++) {
-        const fm_set_misses *one = &profile->set_misses[i];
-        fprintf(out, "%s\n%s  {\"name\": ", i ? "," : "", indent);
-        fm_json_write_string(out, one->name, FM_JSON_PLAIN);
-        fprintf(out,
-                ", \"sets\": %" PRIu64 ", \"ways\": %" PRIu64 ", \"line\": %" PRIu64
-                ", \"references\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"least\": %" PRIu64
-                ", \"most\": %" PRIu64 ", \"certainty\": ",
-                one->sets, one->ways, one->line, one->references, one->misses, one->least, one->most);
-        fm_json_write_string(out, one->certainty, FM_JSON_PLAIN);
-        putc('}', out);
-    }
-    fprintf(out, "\n%s]", indent);
-    if (!profile->addresses) return;
-    fprintf(out, ",\n%s\"addresses\": ", indent);
-    fm_json_write_string(out, profile->addresses, FM_JSON_PLAIN);
+    const fm_profile *of_profile = profile;
+    write_lines(of, name, &fm_set_misses_json, of_profile->set_misses, of_profile->set_count);
 }
 
 /* ======== kernels ======== */
@@ -243,22 +211,9 @@ void fm_set_misses_write(FILE *out, const fm_profile *profile, const char *inden
 
 void fm_kernel_destroy(fm_kernel *kernel)
 {
-    if (!kernel) return;
-    free(kernel->function);
-    free(kernel->file);
-    free(kernel->parameters);
-    free(kernel->layout);
-    free(kernel->certainty);
-    free(kernel->method);
-    free(kernel->notes);
-    free(kernel->loads);
-    free(kernel->stores);
-    free(kernel->flops);
-    free(kernel->integer_operations);
-    free(kernel);
+    if (kernel) fm_json_clear_fields(&fm_counts_json, kernel);
+    fm_json_destroy(&fm_kernel_json, kernel);
 }
-
-/* ---- writing ---- */
 
 static bool is_number(const char *text)
 {
@@ -267,65 +222,20 @@ static bool is_number(const char *text)
 }
 
 /* A number where it is one, a text where it is a formula. */
-static void count_field(fm_json_fields *of, const char *key, const char *count)
+static void write_count(fm_json_fields *of, const char *name, const void *at)
 {
-    if (!count) return;
-    if (!is_number(count)) {
-        fm_json_text_field(of, key, count);
+    const char *count = *(char *const *)at;
+    if (!count || !is_number(count)) {
+        fm_json_text_field(of, name, count);
         return;
     }
-    fm_json_begin_field(of, key);
+    fm_json_begin_field(of, name);
     fputs(count, of->out);
 }
 
-void fm_kernel_write(FILE *out, const fm_kernel *kernel, const char *indent)
+static fm_status read_count(fm_json_scan *scan, const char *what, void *at)
 {
-    fm_json_fields of = {out, indent, false};
-    fprintf(out, ",\n%s\"kernel\": {", indent);
-    fm_json_text_field(&of, "function", kernel->function);
-    fm_json_text_field(&of, "file", kernel->file);
-    if (kernel->first_line) fm_json_number_field(&of, "first_line", kernel->first_line);
-    if (kernel->last_line) fm_json_number_field(&of, "last_line", kernel->last_line);
-    fm_json_text_field(&of, "parameters", kernel->parameters);
-    fm_json_text_field(&of, "layout", kernel->layout);
-    fm_json_text_field(&of, "certainty", kernel->certainty);
-    fm_json_text_field(&of, "method", kernel->method);
-    fm_json_begin_field(&of, "seconds");
-    fm_json_write_real(out, isfinite(kernel->seconds) && kernel->seconds > 0 ? kernel->seconds : 0);
-    fm_json_text_field(&of, "notes", kernel->notes && kernel->notes[0] ? kernel->notes : NULL);
-    fprintf(out, "\n%s}", indent);
-    if (!kernel->loads && !kernel->stores && !kernel->flops && !kernel->integer_operations) return;
-    of.begun = false;
-    fprintf(out, ",\n%s\"counts\": {", indent);
-    count_field(&of, "loads", kernel->loads);
-    count_field(&of, "stores", kernel->stores);
-    count_field(&of, "flops", kernel->flops);
-    count_field(&of, "integer_operations", kernel->integer_operations);
-    fprintf(out, "\n%s}", indent);
-}
-
-/* ---- reading ---- */
-
-static fm_status read_line(fm_json_scan *scan, const char *what, uint32_t *line)
-{
-    uint64_t wide = 0;
-    fm_status status = fm_json_whole(scan, what, &wide);
-    if (!status && wide > UINT32_MAX) return fm_json_refuse(scan, "%s: there are not so many lines", what);
-    *line = (uint32_t)wide;
-    return status;
-}
-
-static fm_status read_seconds(fm_json_scan *scan, const char *what, double *seconds)
-{
-    fm_status status = fm_json_real(scan, what, seconds);
-    if (!status && !(*seconds >= 0 && isfinite(*seconds)))
-        return fm_json_refuse(scan, "%s: expected a time from 0 on, found another", what);
-    return status;
-}
-
-/* A number, or a formula. */
-static fm_status read_count(fm_json_scan *scan, const char *what, char **count)
-{
+    char **count = at;
     fm_json_kind kind = FM_JSON_NUMBER;
     uint64_t number;
     char text[24];
@@ -339,54 +249,29 @@ static fm_status read_count(fm_json_scan *scan, const char *what, char **count)
     return *count ? FM_OK : fm_fail_memory(scan->error, sizeof text, "a count");
 }
 
-static fm_status read_kernel_field(fm_json_scan *scan, const char *what, const char *key, bool counts,
-                                   fm_kernel *kernel)
-{
-    struct {
-        const char *name;
-        char **text;
-    } const texts[] = {{"function", &kernel->function},
-                       {"file", &kernel->file},
-                       {"parameters", &kernel->parameters},
-                       {"layout", &kernel->layout},
-                       {"certainty", &kernel->certainty},
-                       {"method", &kernel->method},
-                       {"notes", &kernel->notes},
-                       {"loads", &kernel->loads},
-                       {"stores", &kernel->stores},
-                       {"flops", &kernel->flops},
-                       {"integer_operations", &kernel->integer_operations}};
-    enum { COUNTS_FROM = 7, TEXTS = 11 };
-    for (size_t i = counts ? COUNTS_FROM : 0; i < (counts ? TEXTS : COUNTS_FROM); i++)
-        if (strcmp(key, texts[i].name) == 0)
-            return counts ? read_count(scan, what, texts[i].text)
-                          : fm_json_optional_text(scan, what, texts[i].text);
-    if (!counts && strcmp(key, "first_line") == 0) return read_line(scan, what, &kernel->first_line);
-    if (!counts && strcmp(key, "last_line") == 0) return read_line(scan, what, &kernel->last_line);
-    if (!counts && strcmp(key, "seconds") == 0) return read_seconds(scan, what, &kernel->seconds);
-    return fm_json_skip(scan);
-}
-
-fm_status fm_kernel_read(fm_json_scan *scan, const char *where, bool counts, fm_kernel **kernel)
-{
-    const char *name = counts ? "counts" : "kernel";
-    char what[128];
-    fm_json_list list;
-    snprintf(what, sizeof what, "\"%s%s\"", where, name);
-    fm_status status = fm_json_enter_object(scan, what, &list);
-    if (status) return status;
-    if (!*kernel) *kernel = fm_calloc(1, sizeof **kernel); /* the profile's, whatever comes */
-    if (!*kernel) return fm_fail_memory(scan->error, sizeof **kernel, "a profile's kernel");
-    while (!status) {
-        bool more;
-        char key[32];
-        status = fm_json_field(scan, &list, key, sizeof key, &more);
-        if (status || !more) break;
-        snprintf(what, sizeof what, "\"%s%s.%s\"", where, name, key);
-        status = read_kernel_field(scan, what, key, counts, *kernel);
+#define AT(field) offsetof(fm_kernel, field)
+#define COUNT(field)                                                                                         \
+    {                                                                                                        \
+#field, FM_JSON_OPTIONAL_TEXT, AT(field), .read = read_count, .write = write_count                   \
     }
-    return status;
-}
+static const fm_json_member kernel_members[] = {
+    FM_JSON_FIELD(fm_kernel, function, OPTIONAL_TEXT),
+    FM_JSON_FIELD(fm_kernel, file, OPTIONAL_TEXT),
+    {"first_line", FM_JSON_WHOLE32, AT(first_line), .too_large = "there are not so many lines"},
+    {"last_line", FM_JSON_WHOLE32, AT(last_line), .too_large = "there are not so many lines"},
+    FM_JSON_FIELD(fm_kernel, parameters, OPTIONAL_TEXT),
+    FM_JSON_FIELD(fm_kernel, layout, OPTIONAL_TEXT),
+    FM_JSON_FIELD(fm_kernel, certainty, OPTIONAL_TEXT),
+    FM_JSON_FIELD(fm_kernel, method, OPTIONAL_TEXT),
+    FM_JSON_FIELD(fm_kernel, seconds, SECONDS),
+    FM_JSON_FIELD(fm_kernel, notes, NOTES),
+};
+static const fm_json_member count_members[] = {COUNT(loads), COUNT(stores), COUNT(flops),
+                                               COUNT(integer_operations)};
+#undef COUNT
+#undef AT
+const fm_json_table fm_kernel_json = {"a profile's kernel", sizeof(fm_kernel), FM_JSON_LIST(kernel_members)};
+const fm_json_table fm_counts_json = {"a profile's kernel", sizeof(fm_kernel), FM_JSON_LIST(count_members)};
 
 /* ======== runs ======== */
 
@@ -394,104 +279,15 @@ fm_status fm_kernel_read(fm_json_scan *scan, const char *where, bool counts, fm_
 
 void fm_run_destroy(fm_run *run)
 {
-    if (!run) return;
-    free(run->command);
-    free(run->collector);
-    free(run->what);
-    free(run->ending);
-    free(run->notes);
-    free(run);
+    fm_json_destroy(&fm_run_json, run);
 }
 
-/* ---- writing ---- */
-
-void fm_run_write(FILE *out, const fm_run *run, const char *indent)
-{
-    fm_json_fields of = {out, indent, false};
-    putc('{', out);
-    fm_json_text_field(&of, "command", run->command);
-    fm_json_text_field(&of, "collector", run->collector);
-    fm_json_text_field(&of, "what", run->what);
-    fm_json_text_field(&of, "ending", run->ending);
-    if (run->exit_code >= 0) fm_json_number_field(&of, "exit_code", (uint64_t)run->exit_code);
-    if (run->signal > 0) fm_json_number_field(&of, "signal", (uint64_t)run->signal);
-    if (run->process) fm_json_number_field(&of, "process", run->process);
-    if (run->parent) fm_json_number_field(&of, "parent", run->parent);
-    if (run->by_exec) {
-        fm_json_begin_field(&of, "by_exec");
-        fputs("true", out);
-    }
-    if (run->thread) fm_json_number_field(&of, "thread", run->thread);
-    fm_json_begin_field(&of, "seconds");
-    fm_json_write_real(out, isfinite(run->seconds) && run->seconds > 0 ? run->seconds : 0);
-    fm_json_text_field(&of, "notes", run->notes && run->notes[0] ? run->notes : NULL);
-    fprintf(out, "\n%s}", indent);
-}
-
-/* ---- reading ---- */
-
-static fm_status read_number(fm_json_scan *scan, const char *what, uint64_t most, uint64_t *value)
-{
-    fm_status status = fm_json_whole(scan, what, value);
-    if (!status && *value > most)
-        return fm_json_refuse(scan, "%s: expected a number up to %" PRIu64 ", found %" PRIu64, what, most,
-                              *value);
-    return status;
-}
-
-static fm_status read_small(fm_json_scan *scan, const char *what, uint32_t *value)
-{
-    uint64_t wide = 0;
-    fm_status status = read_number(scan, what, UINT32_MAX, &wide);
-    *value = (uint32_t)wide;
-    return status;
-}
-
-static fm_status read_int(fm_json_scan *scan, const char *what, int *value)
-{
-    uint64_t wide = 0;
-    fm_status status = read_number(scan, what, INT_MAX, &wide);
-    *value = (int)wide;
-    return status;
-}
-
-static fm_status read_run_field(fm_json_scan *scan, const char *what, const char *key, void *context)
-{
-    fm_run *run = context;
-    struct {
-        const char *name;
-        char **text;
-    } const texts[] = {{"command", &run->command},
-                       {"collector", &run->collector},
-                       {"what", &run->what},
-                       {"ending", &run->ending},
-                       {"notes", &run->notes}};
-    struct {
-        const char *name;
-        uint32_t *number;
-    } const numbers[] = {{"process", &run->process}, {"parent", &run->parent}, {"thread", &run->thread}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(key, texts[i].name) == 0) return fm_json_optional_text(scan, what, texts[i].text);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (strcmp(key, numbers[i].name) == 0) return read_small(scan, what, numbers[i].number);
-    if (strcmp(key, "exit_code") == 0) return read_int(scan, what, &run->exit_code);
-    if (strcmp(key, "signal") == 0) return read_int(scan, what, &run->signal);
-    if (strcmp(key, "by_exec") == 0) return fm_json_truth(scan, what, &run->by_exec);
-    if (strcmp(key, "seconds") == 0) return read_seconds(scan, what, &run->seconds);
-    return fm_json_skip(scan);
-}
-
-fm_status fm_run_read(fm_json_scan *scan, const char *where, fm_run **run)
-{
-    fm_run *made = fm_calloc(1, sizeof *made);
-    if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's run");
-    made->exit_code = -1;
-    fm_status status = fm_json_read_object(scan, where, "run", read_run_field, made);
-    if (status) {
-        fm_run_destroy(made);
-        return status;
-    }
-    fm_run_destroy(*run);
-    *run = made;
-    return FM_OK;
-}
+static const fm_json_member run_members[] = {
+    FM_JSON_FIELD(fm_run, command, OPTIONAL_TEXT), FM_JSON_FIELD(fm_run, collector, OPTIONAL_TEXT),
+    FM_JSON_FIELD(fm_run, what, OPTIONAL_TEXT),    FM_JSON_FIELD(fm_run, ending, OPTIONAL_TEXT),
+    FM_JSON_ALWAYS(fm_run, exit_code, INT),        FM_JSON_FIELD(fm_run, signal, INT),
+    FM_JSON_FIELD(fm_run, process, WHOLE32),       FM_JSON_FIELD(fm_run, parent, WHOLE32),
+    FM_JSON_FIELD(fm_run, by_exec, BOOL),          FM_JSON_FIELD(fm_run, thread, WHOLE32),
+    FM_JSON_FIELD(fm_run, seconds, SECONDS),       FM_JSON_FIELD(fm_run, notes, NOTES),
+};
+const fm_json_table fm_run_json = {"a profile's run", sizeof(fm_run), FM_JSON_LIST(run_members)};

@@ -33,8 +33,13 @@ static void write_inner(FILE *out, const fm_phases *phases, const char *indent)
     fprintf(out, "\n%s  ]", indent);
 }
 
-void fm_phases_write(FILE *out, const fm_phases *phases, const char *indent)
+void fm_phases_write(fm_json_fields *of, const char *name, const void *at)
 {
+    const fm_phases *phases = *(fm_phases *const *)at;
+    FILE *out = of->out;
+    char indent[48];
+    snprintf(indent, sizeof indent, "%s  ", of->indent);
+    fm_json_begin_field(of, name);
     fprintf(out, "{\n%s  \"threshold\": %" PRIu64 ",\n%s  \"samples\": [", indent, phases->threshold, indent);
     for (size_t i = 0; i < phases->sample_count && !ferror(out); i++) {
         const fm_data_sample *sample = &phases->samples[i];
@@ -96,14 +101,18 @@ static fm_status read_time(fm_json_scan *scan, const char *what, void *context)
     return FM_OK;
 }
 
-static fm_status read_sample_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+static fm_status read_times(fm_json_scan *scan, const char *what, void *at)
 {
-    fm_data_sample *sample = context;
-    if (strcmp(key, "block") == 0) return fm_json_whole(scan, what, &sample->block);
-    if (strcmp(key, "times") != 0) return fm_json_skip(scan);
+    fm_data_sample *sample = at;
     if (sample->times) return fm_json_refuse(scan, "%s: \"times\" is given twice", what);
     return fm_json_read_elements(scan, what, read_time, sample);
 }
+
+static const fm_json_member sample_members[] = {
+    FM_JSON_FIELD(fm_data_sample, block, WHOLE),
+    {"times", FM_JSON_OTHER, 0, .read = read_times},
+};
+static const fm_json_table sample_table = {.plain = true, FM_JSON_LIST(sample_members)};
 
 typedef struct sample_list {
     fm_phases *phases;
@@ -120,11 +129,12 @@ static fm_status read_sample(fm_json_scan *scan, const char *what, void *context
     phases->samples = samples;
     fm_data_sample *sample = &samples[phases->sample_count++];
     memset(sample, 0, sizeof *sample);
-    return fm_json_read_fields(scan, what, read_sample_field, sample);
+    return fm_json_read_fields(scan, what, &sample_table, sample);
 }
 
-static fm_status read_samples(fm_json_scan *scan, const char *what, fm_phases *phases)
+static fm_status read_samples(fm_json_scan *scan, const char *what, void *at)
 {
+    fm_phases *phases = at;
     if (phases->samples) return fm_json_refuse(scan, "%s is given twice", what);
     return fm_json_read_elements(scan, what, read_sample, &(sample_list){.phases = phases});
 }
@@ -164,15 +174,17 @@ static fm_status read_phase(fm_json_scan *scan, const char *what, void *context)
     return FM_OK;
 }
 
-static fm_status read_phases(fm_json_scan *scan, const char *what, fm_phases *phases)
+static fm_status read_phases(fm_json_scan *scan, const char *what, void *at)
 {
+    fm_phases *phases = at;
     if (phases->phases) return fm_json_refuse(scan, "%s is given twice", what);
     return fm_json_read_elements(scan, what, read_phase,
                                  &(phase_rows){&phases->phases, &phases->count, 0, false});
 }
 
-static fm_status read_cut(fm_json_scan *scan, const char *what, fm_phases *phases)
+static fm_status read_cut(fm_json_scan *scan, const char *what, void *at)
 {
+    fm_phases *phases = at;
     char *name = NULL;
     fm_status status = fm_json_text(scan, what, &name);
     if (status) return status;
@@ -187,17 +199,19 @@ static fm_status read_cut(fm_json_scan *scan, const char *what, fm_phases *phase
     return status;
 }
 
-static fm_status read_level_field(fm_json_scan *scan, const char *what, const char *key, void *context)
+static fm_status read_level_phases(fm_json_scan *scan, const char *what, void *at)
 {
-    const fm_phases *phases = context;
+    const fm_phases *phases = at;
     fm_phase_level *level = &phases->inner[phases->inner_count - 1];
+    if (level->phases) return fm_json_refuse(scan, "%s: \"phases\" is given twice", what);
+    return fm_json_read_elements(scan, what, read_phase,
+                                 &(phase_rows){&level->phases, &level->count, 0, true});
+}
+
+static fm_status read_level_number(fm_json_scan *scan, const char *what, void *at)
+{
+    const fm_phases *phases = at;
     uint64_t found;
-    if (strcmp(key, "phases") == 0) {
-        if (level->phases) return fm_json_refuse(scan, "%s: \"phases\" is given twice", what);
-        return fm_json_read_elements(scan, what, read_phase,
-                                     &(phase_rows){&level->phases, &level->count, 0, true});
-    }
-    if (strcmp(key, "level") != 0) return fm_json_skip(scan);
     fm_status status = fm_json_whole(scan, what, &found);
     if (!status && found != phases->inner_count + 1)
         return fm_json_refuse(scan, "%s: expected level %zu, found %" PRIu64, what, phases->inner_count + 1,
@@ -205,17 +219,25 @@ static fm_status read_level_field(fm_json_scan *scan, const char *what, const ch
     return status;
 }
 
+/* Of the last level so far. */
+static const fm_json_member level_members[] = {
+    {"level", FM_JSON_OTHER, 0, .read = read_level_number},
+    {"phases", FM_JSON_OTHER, 0, .read = read_level_phases},
+};
+static const fm_json_table level_table = {.plain = true, FM_JSON_LIST(level_members)};
+
 static fm_status read_level(fm_json_scan *scan, const char *what, void *context)
 {
     fm_phases *phases = context;
     if (phases->inner_count == FM_MOST_PHASE_LEVELS - 1)
         return fm_json_refuse(scan, "%s: expected at most %d levels", what, (int)FM_MOST_PHASE_LEVELS - 1);
     phases->inner_count++;
-    return fm_json_read_fields(scan, what, read_level_field, phases);
+    return fm_json_read_fields(scan, what, &level_table, phases);
 }
 
-static fm_status read_inner(fm_json_scan *scan, const char *what, fm_phases *phases)
+static fm_status read_inner(fm_json_scan *scan, const char *what, void *at)
 {
+    fm_phases *phases = at;
     if (phases->inner) return fm_json_refuse(scan, "%s is given twice", what);
     phases->inner = fm_calloc(FM_MOST_PHASE_LEVELS - 1, sizeof *phases->inner);
     if (!phases->inner)
@@ -225,8 +247,9 @@ static fm_status read_inner(fm_json_scan *scan, const char *what, fm_phases *pha
 }
 
 /* Inner phases ascend, and each is inside the one that it names. */
-static fm_status check_inner(fm_json_scan *scan, const char *where, const fm_phases *phases)
+static fm_status check_inner(fm_json_scan *scan, const char *what, void *object)
 {
+    const fm_phases *phases = object;
     fm_phase_level above = {phases->count, phases->phases};
     for (size_t i = 0; i < phases->inner_count; i++) {
         uint64_t end = 0;
@@ -236,10 +259,11 @@ static fm_status check_inner(fm_json_scan *scan, const char *where, const fm_pha
             if (!parent || one->begin < end || one->end < one->begin || one->begin < parent->begin ||
                 one->end > parent->end)
                 return fm_json_refuse(scan,
-                                      "\"%sphases.inner\": phase %zu of level %zu, %" PRIu64 " to %" PRIu64
+                                      "%.*s.inner\": phase %zu of level %zu, %" PRIu64 " to %" PRIu64
                                       ", is not behind the one before it and inside phase %zu (from 0) of "
                                       "the level above",
-                                      where, j, i + 2, one->begin, one->end, one->parent);
+                                      (int)strlen(what) - 1, what, j, i + 2, one->begin, one->end,
+                                      one->parent);
             end = one->end;
         }
         above = phases->inner[i];
@@ -247,28 +271,10 @@ static fm_status check_inner(fm_json_scan *scan, const char *where, const fm_pha
     return FM_OK;
 }
 
-static fm_status read_field(fm_json_scan *scan, const char *what, const char *key, void *context)
-{
-    fm_phases *phases = context;
-    if (strcmp(key, "threshold") == 0) return fm_json_whole(scan, what, &phases->threshold);
-    if (strcmp(key, "samples") == 0) return read_samples(scan, what, phases);
-    if (strcmp(key, "phases") == 0) return read_phases(scan, what, phases);
-    if (strcmp(key, "cut") == 0) return read_cut(scan, what, phases);
-    if (strcmp(key, "inner") == 0) return read_inner(scan, what, phases);
-    return fm_json_skip(scan);
-}
-
-fm_status fm_phases_read(fm_json_scan *scan, const char *where, fm_phases **phases)
-{
-    fm_phases *made = fm_calloc(1, sizeof *made);
-    if (!made) return fm_fail_memory(scan->error, sizeof *made, "a profile's phases");
-    fm_status status = fm_json_read_object(scan, where, "phases", read_field, made);
-    if (!status) status = check_inner(scan, where, made);
-    if (status) {
-        fm_phases_destroy(made);
-        return status;
-    }
-    fm_phases_destroy(*phases);
-    *phases = made;
-    return FM_OK;
-}
+static const fm_json_member phases_members[] = {
+    FM_JSON_FIELD(fm_phases, threshold, WHOLE),      {"samples", FM_JSON_OTHER, 0, .read = read_samples},
+    {"cut", FM_JSON_OTHER, 0, .read = read_cut},     {"phases", FM_JSON_OTHER, 0, .read = read_phases},
+    {"inner", FM_JSON_OTHER, 0, .read = read_inner},
+};
+const fm_json_table fm_phases_json = {"a profile's phases", sizeof(fm_phases), FM_JSON_LIST(phases_members),
+                                      .check = check_inner};

@@ -99,13 +99,6 @@ fm_status fm_profile_made(const fm_profile *profile, fm_law_scope scope, const c
 
 /* ======== accuracy ======== */
 
-/* The field "accuracy" of a profile's JSON (docs/PROFILE.md), and its merging. Internal. */
-
-/* The value of the field, braces included; no newline at the end. Output errors stay in the FILE. */
-void fm_accuracy_write(FILE *out, const fm_accuracy *accuracy, const char *indent);
-/* where: what stands before the field's name in messages ("profiles[0]."). */
-fm_status fm_accuracy_read(fm_json_scan *scan, const char *where, fm_accuracy **accuracy);
-
 /* One more sentence of the statement. */
 fm_status fm_accuracy_add(fm_accuracy *accuracy, fm_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -116,13 +109,6 @@ fm_status fm_accuracy_weaker(fm_accuracy **weaker, const fm_profile *a, const fm
 
 /* ======== sampling ======== */
 
-/* The field "sampling" of a profile's JSON (docs/PROFILE.md), and its merging. Internal. */
-
-/* The value of the field, braces included; no newline at the end. Output errors stay in the FILE. */
-void fm_sampling_write(FILE *out, const fm_sampling *sampling, const char *indent);
-/* where: what stands before the field's name in messages ("profiles[0]."). */
-fm_status fm_sampling_read(fm_json_scan *scan, const char *where, fm_sampling **sampling);
-
 /* Empty, with these words. */
 fm_status fm_sampling_create(fm_sampling **sampling, const char *method, const char *estimator,
                              const char *conversion, fm_error *error);
@@ -130,24 +116,24 @@ fm_status fm_sampling_create(fm_sampling **sampling, const char *method, const c
  * like any other. */
 fm_status fm_sampling_sum(fm_sampling **sum, const fm_profile *a, const fm_profile *b, fm_error *error);
 
-/* ======== caches ======== */
+/* ======== JSON ======== */
 
-/* The field "caches" of a profile: what the run was asked about (docs/PROFILE.md). */
+/* The fields of a profile's JSON and of the objects in it (docs/PROFILE.md, which tests/unit holds against
+ * these tables). */
+extern const fm_json_table fm_profile_json, fm_accuracy_json, fm_sampling_json, fm_phases_json, fm_run_json,
+    fm_kernel_json, fm_counts_json, fm_cache_json;
+/* Only written. */
+extern const fm_json_table fm_nest_json, fm_set_misses_json;
 
 enum { FM_MOST_STORED_CACHES = 256 };
 
-/* With the comma before it. */
-void fm_caches_write(FILE *out, const fm_profile *profile, const char *indent);
-/* where: which profile, for messages ("" or "profiles[2]."). */
-fm_status fm_caches_read(fm_json_scan *scan, const char *where, fm_profile *profile);
+/* Fields of a profile that are no plain object. */
+fm_status fm_caches_read(fm_json_scan *scan, const char *what, void *profile);
+void fm_caches_write(fm_json_fields *of, const char *name, const void *profile);
+void fm_set_misses_write(fm_json_fields *of, const char *name, const void *profile);
+void fm_phases_write(fm_json_fields *of, const char *name, const void *at); /* of the pointer, as the next */
+void fm_bounds_write(fm_json_fields *of, const char *name, const void *at);
 
-/* ======== phases ======== */
-
-/* The field "phases" of a profile's JSON (docs/PROFILE.md). Internal. */
-
-/* The value of the field, braces included; no newline at the end. Output errors stay in the FILE. */
-void fm_phases_write(FILE *out, const fm_phases *phases, const char *indent);
-/* where: what stands before the field's name in messages ("profiles[0]."). */
-fm_status fm_phases_read(fm_json_scan *scan, const char *where, fm_phases **phases);
+void fm_run_destroy(fm_run *run); /* NULL is fine */
 
 #endif

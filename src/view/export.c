@@ -201,7 +201,7 @@ fm_status fm_view_curve_json(FILE *out, const fm_profile *profile, const fm_cach
     fprintf(out, ",\n  \"exact\": %s", profile->exact ? "true" : "false");
     if (profile->accuracy) {
         fputs(",\n  \"accuracy\": ", out);
-        fm_accuracy_write(out, profile->accuracy, "  ");
+        fm_json_write_fields(out, &fm_accuracy_json, profile->accuracy, "  ");
     }
     fprintf(out,
             ",\n  \"granularity\": %" PRIu64 ",\n  \"references\": %" PRIu64 ",\n  \"distinct\": %" PRIu64
