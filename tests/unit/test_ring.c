@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ring.c - the ring of base/crew.h: as a model of it says, and with a crew at work (threads of
- * read_ahead, by pthread_create): what is cut in an order is taken in that order, each piece once. */
+/* test_ring.c - the ring of base/crew.h: as a model of it says, and with a crew at work (by
+ * pthread_create): what is cut in an order is taken in that order, each piece once. */
 #include "base/crew.h"
 
 #include "case.h"
