@@ -18,6 +18,7 @@ set -uo pipefail
 if [ -z "${FATHOM_TEST_SIGNALS:-}" ] && env --default-signal=INT true 2>/dev/null; then
     FATHOM_TEST_SIGNALS=1 exec env --default-signal=INT,QUIT bash "$0" "$@"
 fi
+unset FATHOM_TEST_SIGNALS # no program under test sees it
 cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
 # Some tests wait for programs more than they compute: one more than there are processors.
