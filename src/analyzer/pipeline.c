@@ -6,8 +6,7 @@
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
  * caller retires them (late references are reported then: in the caller's thread). So the
  * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count. (No
- * fm_ring: without workers nobody claims, and a lock around the counters took 3 to 5 % more of the
- * processors' time where batches are fed fastest, by three threads.)
+ * fm_ring: without workers nobody claims, and there are four counters.)
  *
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
  * which of them is the slowest depends on the program. So work goes where there is time for it: few jobs
