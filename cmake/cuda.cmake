@@ -55,7 +55,7 @@ endforeach()
 add_custom_command(
   OUTPUT ${FATHOM_CUDA_OUTPUT}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/fathom
-  COMMAND ${FATHOM_NVCC} -shared ${FATHOM_CUDA_CODES} -cudart static ${objects} -o ${FATHOM_CUDA_OUTPUT}
+  COMMAND ${FATHOM_NVCC} -shared ${FATHOM_CUDA_CODES} -cudart static -Xlinker -z,defs ${objects} -o ${FATHOM_CUDA_OUTPUT}
   DEPENDS ${objects}
   COMMENT "CUDA module"
   VERBATIM)

@@ -13,6 +13,12 @@
 # cmocka does when asked, the scripts under tests/ do by themselves. One that prints no such line counts as one
 # case by its exit code (77: skipped, the last line it wrote is the reason).
 set -uo pipefail
+# Started in the background by a shell, this one would ignore SIGINT, and so would all that it starts: tests that send it
+# would wait for ever.
+if [ -z "${FATHOM_TEST_SIGNALS:-}" ] && env --default-signal=INT true 2>/dev/null; then
+    FATHOM_TEST_SIGNALS=1 exec env --default-signal=INT,QUIT bash "$0" "$@"
+fi
+unset FATHOM_TEST_SIGNALS # no program under test sees it
 cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
 # Some tests wait for programs more than they compute: one more than there are processors.

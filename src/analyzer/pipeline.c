@@ -5,7 +5,8 @@
  * A job is a batch, copied or prepared (analyzer_state.h), and where it goes. Jobs live in a ring: the
  * caller fills them, workers prepare them, each job whoever comes first, one thread feeds them in order, the
  * caller retires them (late references are reported then: in the caller's thread). So the
- * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count.
+ * counters below only ever grow, in this order: filled >= claimed, fed >= retired >= filled - job_count. (No
+ * fm_ring: without workers nobody claims, and there are four counters.)
  *
  * Without workers there are three threads, the traced program's among them, which often share two cores, and
  * which of them is the slowest depends on the program. So work goes where there is time for it: few jobs

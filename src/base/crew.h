@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crew.h - threads: one, a crew that looks for work, rounds of tasks; and a clock. */
+/* crew.h - threads: one, a crew that looks for work, a ring of what it works on, rounds of tasks; and a
+ * clock. */
 #ifndef FATHOM_BASE_CREW_H
 #define FATHOM_BASE_CREW_H
 
-#include <fathom/status.h>
+#include "base/error.h"
+
 #include <pthread.h>
 #include <time.h>
 
@@ -69,6 +71,62 @@ void fm_crew_call(fm_crew *crew);
 /* The creating thread works, or waits where there is nothing to claim, until enough() says so (called with
  * the lock held). Called, and returns, without the lock. */
 void fm_crew_help(fm_crew *crew, bool (*enough)(void *context));
+
+/* ======== a ring ======== */
+
+/*
+ * Pieces of work that are numbered as they come and leave in that order, whoever is done with them first.
+ * Piece number i lies in slot i % slots of its owner's array; here are the counters. They only ever grow:
+ *
+ *     cut >= claimed >= taken >= cut - slots
+ *
+ * cut: pieces that are known; claimed: those that somebody works on, or has; taken: those that have left,
+ * whose slots are free again. Kept under the owner's lock (a crew's); what has one writer, that one may also
+ * read without it.
+ */
+
+typedef struct fm_ring {
+    size_t slots;
+    uint64_t cut, claimed, taken;
+} fm_ring;
+
+static inline size_t fm_ring_slot(const fm_ring *ring, uint64_t number)
+{
+    return (size_t)(number % ring->slots);
+}
+
+/* Pieces that were cut and have not left. */
+static inline size_t fm_ring_under_way(const fm_ring *ring)
+{
+    FM_ASSERT(ring->taken <= ring->cut && ring->cut - ring->taken <= ring->slots);
+    return (size_t)(ring->cut - ring->taken);
+}
+
+static inline bool fm_ring_is_full(const fm_ring *ring)
+{
+    return fm_ring_under_way(ring) == ring->slots;
+}
+
+/* So many more pieces, for which there are slots, may be claimed. */
+static inline void fm_ring_cut(fm_ring *ring, size_t pieces)
+{
+    FM_ASSERT(pieces <= ring->slots && fm_ring_under_way(ring) <= ring->slots - pieces);
+    ring->cut += pieces;
+}
+
+/* The next piece that nobody has claimed, of which there is one: its slot. */
+static inline size_t fm_ring_claim(fm_ring *ring)
+{
+    FM_ASSERT(ring->claimed < ring->cut && ring->taken <= ring->claimed);
+    return fm_ring_slot(ring, ring->claimed++);
+}
+
+/* The oldest piece, which was claimed, leaves. */
+static inline void fm_ring_take(fm_ring *ring)
+{
+    FM_ASSERT(ring->taken < ring->claimed && ring->claimed <= ring->cut);
+    ring->taken++;
+}
 
 /* ======== rounds ======== */
 

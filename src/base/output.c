@@ -318,13 +318,23 @@ static int copy_into_existing(fm_output *output)
     return close_checked(output->existing);
 }
 
+/* A failed write to stdout that left nothing to flush: its reason is what errno was, if nothing was called
+ * since that changed it. */
+static int reason_before(int errno_value)
+{
+    const bool of_writes =
+        errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EFBIG || errno_value == EPIPE;
+    return of_writes ? errno_value : EIO;
+}
+
 fm_status fm_output_commit(fm_output *output, fm_error *error)
 {
     FM_REQUIRE(output, error);
+    const int before = errno;
     errno = 0;
     int why = 0;
     if (fflush(output->stream) != 0 || ferror(output->stream))
-        why = output->failure ? output->failure : errno ? errno : EIO;
+        why = output->failure ? output->failure : errno ? errno : reason_before(before);
     if (!why && output->descriptor >= 0) why = close_checked(output->descriptor);
     fm_status status = why ? fail_system(error, output->name, "write", why) : FM_OK;
     if (!why && output->directory >= 0) {

@@ -157,8 +157,9 @@ int cli_check_level(uint64_t given, bool store, int *level)
 
 /* ---- the library's words ---- */
 
-/* A member is told by its struct (fm_reader_options.format), or by the prefix of those that only tables have
- * (csv_key). Its option has the same name with dashes, but for a few. */
+/* A member is told by its struct (fm_reader_options.format), and its option has the same name with dashes,
+ * but for a few; or by the prefix of those that only tables have: csv_key=2 is --format csv:key=2, and where
+ * it stands behind "--format csv " or a comma, what is missing of that. */
 enum { MEMBER_LENGTH = 64 };
 
 static bool is_word_letter(char c)
@@ -186,31 +187,50 @@ static size_t find_member(const char *at, const char **member, size_t *length)
     return *length > 0 ? before + *length : 0;
 }
 
+static bool is_of_tables(const char *member, size_t length)
+{
+    return length > 4 && memcmp(member, "csv_", 4) == 0;
+}
+
 static void name_option(const char *member, size_t length, char option[MEMBER_LENGTH])
 {
     static const char *const others[][2] = {
-        {"csv_size", "--size-column"}, {"fetches", "--instructions"}, {"engine_options", "--engine-option"}};
+        {"fetches", "--instructions"}, {"engine_options", "--engine-option"}, {"method", "--sampler"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strlen(others[i][0]) == length && memcmp(others[i][0], member, length) == 0) {
             snprintf(option, MEMBER_LENGTH, "%s", others[i][1]);
             return;
         }
-    if (length > 4 && memcmp(member, "csv_", 4) == 0) member += 4, length -= 4;
-    snprintf(option, MEMBER_LENGTH, "--%.*s", (int)(length < MEMBER_LENGTH - 3 ? length : MEMBER_LENGTH - 3),
-             member);
+    const bool of_tables = is_of_tables(member, length);
+    if (of_tables) member += 4, length -= 4;
+    snprintf(option, MEMBER_LENGTH, "%s%.*s", of_tables ? "" : "--",
+             (int)(length < MEMBER_LENGTH - 3 ? length : MEMBER_LENGTH - 3), member);
     for (char *c = option; *c; c++)
         if (*c == '_') *c = '-';
+}
+
+/* What comes before the name of a table's setting; so much is said then. */
+static size_t begin_setting(char *to, size_t used)
+{
+    static const char format[] = "--format csv:";
+    const size_t length = sizeof format - 1;
+    if (used > 0 && to[used - 1] == ',') return used;
+    if (used >= length && memcmp(to + used - length, format, length - 1) == 0)
+        used -= length; /* with a space behind it */
+    memcpy(to + used, format, length);
+    return used + length;
 }
 
 char *cli_option_words(const char *text, char *to, size_t size)
 {
     size_t used = 0;
     bool quoted = false, inside = false; /* a word */
-    for (const char *at = text; *at && used + MEMBER_LENGTH < size;) {
+    for (const char *at = text; *at && used + sizeof "--format csv:" + MEMBER_LENGTH < size;) {
         const char *member;
         size_t length, whole = 0;
         if (!quoted && !inside && is_word_letter(*at)) whole = find_member(at, &member, &length);
         if (whole > 0) {
+            if (is_of_tables(member, length)) used = begin_setting(to, used);
             name_option(member, length, to + used);
             used += strlen(to + used);
             at += whole;

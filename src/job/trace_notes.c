@@ -45,7 +45,7 @@ static void look_at_table(fm_new_keys *keys, const fm_trace_info *info)
                  info->key_values);
     else
         snprintf(keys->advice, sizeof keys->advice,
-                 "Is column %s the key? csv_key COLUMN says which it is, of these: %s", key,
+                 "Is column %s the key? csv_key=COLUMN says which it is, of these: %s", key,
                  info->columns_seen);
 }
 
@@ -61,8 +61,8 @@ static void look_at_text(fm_new_keys *keys, const fm_trace_info *info)
     else
         snprintf(
             keys->advice, sizeof keys->advice,
-            "Each whole line is taken as a key; fm_reader_options.format csv csv_delimiter %s csv_header %s "
-            "csv_key NUMBER takes a column of it, of these: %s",
+            "Each whole line is taken as a key; fm_reader_options.format csv csv_delimiter=%s,csv_header=%s,"
+            "csv_key=NUMBER takes a column of it, of these: %s",
             delimiter, info->columns_from_second ? "yes" : "no", info->columns_seen);
 }
 
@@ -107,7 +107,7 @@ void fm_reader_opened_notes(const fm_reader *reader, uint64_t granularity, fm_li
         tell_line(&taker,
                   "fm_job_options.granularity %" PRIu64
                   ": of what column '%s' counts, which by its name is not "
-                  "bytes; csv_key_unit BYTES makes it bytes (512 for sectors)",
+                  "bytes; csv_key_unit=BYTES makes it bytes (512 for sectors)",
                   granularity, info.key_name);
     if (info.key_identity && info.key_columns == 1)
         tell_line(
@@ -118,7 +118,7 @@ void fm_reader_opened_notes(const fm_reader *reader, uint64_t granularity, fm_li
     if (info.key_identity && info.key_columns > 1)
         tell_line(&taker,
                   "fm_job_options.granularity %" PRIu64 ": keys of several columns are hashed, and have no "
-                  "neighbours; csv_key_unit BYTES makes the last column a place within the others",
+                  "neighbours; csv_key_unit=BYTES makes the last column a place within the others",
                   granularity);
 }
 

@@ -2,12 +2,13 @@
 /*
  * sample_internal.h - what the parts of the estimators share (fathom/experimental/observations.h). Internal.
  *
- *     sample_observations.c  bursts and watches as they were told; the same in the order of time distances,
- * each with its weight sample_weigh.c         weights that fit what is known of all samples, of reuses that
- * were watched in their turn, of windows of the run; from these to the histogram of time distances:
- * Kaplan-Meier, and plain sums sample_convert.c       from time distances to distances sample_pairs.c which
- * code uses again what other code used sample_result.c        all of it, in a profile; the bootstrap; what an
- * estimate can be at most
+ *     sample_observations.c  bursts and watches as they were told; the same in the order of time distances
+ *     sample_weigh.c         weights that fit what is known of all samples, of reuses that were watched in
+ *                            their turn, of windows of the run; from these to the histogram of time
+ *                            distances: Kaplan-Meier, and plain sums
+ *     sample_convert.c       from time distances to distances
+ *     sample_pairs.c         which code uses again what other code used
+ *     sample_result.c        all of it, in a profile; the bootstrap; what an estimate can be at most
  */
 #ifndef FATHOM_MODEL_SAMPLE_INTERNAL_H
 #define FATHOM_MODEL_SAMPLE_INTERNAL_H
@@ -191,6 +192,7 @@ void fm_sample_spread(const fm_sample_masses *masses, double distinct, double *s
 fm_status fm_sample_pairs(fm_estimate *estimate, const fm_samples *samples, const fm_sample_items *items,
                           const fm_sample_masses *masses, const fm_estimate_options *options,
                           fm_error *error);
+
 /* ---- random numbers ---- */
 
 /* Below most, which is not 0. */
@@ -198,11 +200,5 @@ static inline uint64_t fm_sample_random_below(uint64_t *state, uint64_t most)
 {
     return (uint64_t)((unsigned __int128)fm_random_next(state) * most >> 64);
 }
-
-/*
- * ======== sample limits ========
- * An estimate that cannot be true is brought within what can be (docs/TESTING.md, "Laws"),
- * and says so. Internal.
- */
 
 #endif

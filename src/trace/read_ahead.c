@@ -16,9 +16,9 @@
 /* ======== reading ======== */
 
 /*
- * A ring of SLOTS slots; `made` and `taken` count up. The consumer holds slot taken - 1 until it asks for
- * the next, so the producer may fill slot `made` while made - (taken - 1) < SLOTS. A thread that waits for
- * a pipe nobody writes to is not woken by a condition: who stops it interrupts its input first.
+ * A ring (base/crew.h) that one thread fills, under a lock of its own. The consumer claims a slot, and lets
+ * it go when it asks for the next. A thread that waits for a pipe nobody writes to is not woken by a
+ * condition: who stops it interrupts its input first.
  */
 
 enum { SLOTS = 4 };
@@ -28,8 +28,7 @@ struct fm_read_ahead {
     bool running;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t made, taken;
-    bool holding; /* the consumer looks at slot taken - 1 */
+    fm_ring ring;
     bool stop;
     fm_slot_filler filler;
     void *context;
@@ -41,14 +40,14 @@ static void *read_ahead_produce(void *argument)
     fm_read_ahead *ahead = argument;
     pthread_mutex_lock(&ahead->lock);
     for (;;) {
-        while (!ahead->stop && ahead->made - ahead->taken + (ahead->holding ? 1 : 0) >= SLOTS)
+        while (!ahead->stop && fm_ring_is_full(&ahead->ring))
             pthread_cond_wait(&ahead->changed, &ahead->lock);
         if (ahead->stop) break;
-        fm_slot *slot = &ahead->slots[ahead->made % SLOTS];
+        fm_slot *slot = &ahead->slots[fm_ring_slot(&ahead->ring, ahead->ring.cut)];
         pthread_mutex_unlock(&ahead->lock);
         ahead->filler(ahead->context, slot);
         pthread_mutex_lock(&ahead->lock);
-        ahead->made++;
+        fm_ring_cut(&ahead->ring, 1);
         pthread_cond_broadcast(&ahead->changed);
         if (slot->last) break;
     }
@@ -64,6 +63,7 @@ fm_status fm_read_ahead_start(fm_read_ahead **ahead_out, unsigned columns, fm_sl
     if (!ahead) return fm_fail_memory(error, sizeof *ahead, "reading ahead");
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_cond_init(&ahead->changed, NULL);
+    ahead->ring.slots = SLOTS;
     ahead->filler = filler;
     ahead->context = context;
     fm_status status = FM_OK;
@@ -85,12 +85,10 @@ fm_status fm_read_ahead_start(fm_read_ahead **ahead_out, unsigned columns, fm_sl
 const fm_slot *fm_read_ahead_next(fm_read_ahead *ahead)
 {
     pthread_mutex_lock(&ahead->lock);
-    ahead->holding = false;
+    if (ahead->ring.taken < ahead->ring.claimed) fm_ring_take(&ahead->ring);
     pthread_cond_broadcast(&ahead->changed);
-    while (ahead->made == ahead->taken) pthread_cond_wait(&ahead->changed, &ahead->lock);
-    const fm_slot *slot = &ahead->slots[ahead->taken % SLOTS];
-    ahead->taken++;
-    ahead->holding = true;
+    while (ahead->ring.claimed == ahead->ring.cut) pthread_cond_wait(&ahead->changed, &ahead->lock);
+    const fm_slot *slot = &ahead->slots[fm_ring_claim(&ahead->ring)];
     pthread_mutex_unlock(&ahead->lock);
     return slot;
 }
@@ -191,8 +189,7 @@ fm_frame_found fm_frame_walk_on(fm_frame_walk *walk, const uint8_t *bytes, size_
 /* ======== frames ======== */
 
 /*
- * A ring of slots, numbered in the order of the file: a frame has number i and slot i % slot_count. Counters
- * only ever grow: cut >= claimed >= taken >= cut - slot_count. One thread at a time cuts: it reads on to the
+ * Frames in a ring (base/crew.h), in the order of the file. One thread at a time cuts: it reads on to the
  * end of the next frame; what it has read beyond that is carried to the next. Any thread decodes what is cut.
  */
 
@@ -219,7 +216,6 @@ struct fm_frames_ahead {
     fm_input *input;
     fm_crew *crew; /* NULL: one thread does it all, so far */
     unsigned threads;
-    size_t slot_count;
     frame_slot *slots;
     ZSTD_DCtx *decoder[THREADS_MOST];
     /* Of the one who cuts. */
@@ -228,20 +224,21 @@ struct fm_frames_ahead {
     fm_status status; /* of the input */
     fm_error error;
     /* Of the one who takes. */
-    size_t content_at; /* in slot number `taken` */
+    size_t content_at; /* in the oldest frame */
     bool over;
-    size_t rest_at; /* in what is stored there, when it is over */
+    uint64_t rest;  /* when it is over: slots from there on that were given back as they are stored, */
+    size_t rest_at; /* and of the next one, bytes */
     uint64_t passed;
     bool any;
     /* Under the crew's lock. */
-    uint64_t cut, claimed, taken;
+    fm_ring ring;
     size_t limit; /* frames under way, at most */
     bool cutting, ended;
 };
 
 static frame_slot *slot_of(const fm_frames_ahead *frames, uint64_t number)
 {
-    return &frames->slots[number % frames->slot_count];
+    return &frames->slots[fm_ring_slot(&frames->ring, number)];
 }
 
 /* ---- cutting and decoding, by any thread ---- */
@@ -307,13 +304,14 @@ static bool decode_frame(ZSTD_DCtx **decoder, frame_slot *slot)
 static bool frames_claim(void *context, fm_crew_job *job)
 {
     fm_frames_ahead *frames = context;
-    if (frames->claimed < frames->cut) {
-        *job = (fm_crew_job){.kind = DECODE, .task = (size_t)(frames->claimed++ % frames->slot_count)};
+    fm_ring *ring = &frames->ring;
+    if (ring->claimed < ring->cut) {
+        *job = (fm_crew_job){.kind = DECODE, .task = fm_ring_claim(ring)};
         return true;
     }
-    if (frames->cutting || frames->ended || frames->cut - frames->taken >= frames->limit) return false;
+    if (frames->cutting || frames->ended || fm_ring_under_way(ring) >= frames->limit) return false;
     frames->cutting = true;
-    *job = (fm_crew_job){.kind = CUT, .task = (size_t)(frames->cut % frames->slot_count)};
+    *job = (fm_crew_job){.kind = CUT, .task = fm_ring_slot(ring, ring->cut)};
     return true;
 }
 
@@ -340,7 +338,7 @@ static void frames_complete(void *context, fm_crew_job job)
         frames->ended = true;
         return;
     }
-    frames->cut++;
+    fm_ring_cut(&frames->ring, 1);
     const size_t bytes = slot->stored_room + slot->content_most;
     if (ALL_MOST / bytes < frames->limit) frames->limit = ALL_MOST / bytes > 2 ? ALL_MOST / bytes : 2;
 }
@@ -348,7 +346,8 @@ static void frames_complete(void *context, fm_crew_job job)
 static bool next_is_there(void *context)
 {
     const fm_frames_ahead *frames = context;
-    return frames->taken < frames->cut ? slot_of(frames, frames->taken)->decoded : frames->ended;
+    const uint64_t next = frames->ring.taken;
+    return next < frames->ring.cut ? slot_of(frames, next)->decoded : frames->ended;
 }
 
 /* ---- the one who takes ---- */
@@ -360,8 +359,8 @@ fm_frames_ahead *fm_frames_ahead_create(fm_input *input, const uint8_t *stored, 
     if (!frames) return NULL;
     frames->input = input;
     frames->threads = threads < THREADS_MOST ? threads : THREADS_MOST;
-    frames->slot_count = frames->limit = frames->threads + 2;
-    frames->slots = fm_calloc(frames->slot_count, sizeof *frames->slots);
+    frames->ring.slots = frames->limit = frames->threads + 2;
+    frames->slots = fm_calloc(frames->ring.slots, sizeof *frames->slots);
     frames->carried = malloc(FM_FRAMES_CARRIED);
     if (!frames->slots || !frames->carried) {
         fm_frames_ahead_destroy(frames);
@@ -376,11 +375,11 @@ fm_frames_ahead *fm_frames_ahead_create(fm_input *input, const uint8_t *stored, 
 static void start_crew(fm_frames_ahead *frames)
 {
     static const fm_crew_work work = {.claim = frames_claim, .run = frames_run, .complete = frames_complete};
-    if (!frames->crew && frames->cut == 2)
+    if (!frames->crew && frames->ring.cut == 2)
         (void)fm_crew_create(&frames->crew, frames->threads, &work, frames, NULL);
 }
 
-/* Waits for slot number `taken`. */
+/* Waits for the oldest frame. */
 static void wait_for_next(fm_frames_ahead *frames)
 {
     fm_crew_job job;
@@ -396,7 +395,7 @@ static void wait_for_next(fm_frames_ahead *frames)
 static void retire_slot(fm_frames_ahead *frames)
 {
     if (frames->crew) fm_crew_lock(frames->crew);
-    frames->taken++;
+    fm_ring_take(&frames->ring);
     if (frames->crew) fm_crew_call(frames->crew);
     if (frames->crew) fm_crew_unlock(frames->crew);
     frames->content_at = 0;
@@ -406,7 +405,7 @@ size_t fm_frames_ahead_read(fm_frames_ahead *frames, void *to, size_t capacity)
 {
     while (!frames->over) {
         wait_for_next(frames);
-        frame_slot *slot = slot_of(frames, frames->taken);
+        frame_slot *slot = slot_of(frames, frames->ring.taken);
         if (!slot->sound) { /* nothing is cut behind the last, which is not either */
             fm_crew_destroy(frames->crew);
             frames->crew = NULL;
@@ -430,15 +429,16 @@ bool fm_frames_ahead_any(const fm_frames_ahead *frames)
     return frames->any;
 }
 
-/* What is stored in the slots from number `taken` on, and in the one that was cut last and is no frame; or
+/* What is stored in the slots from the oldest on, and in the one that was cut last and is no frame; or
  * where there was none, what is carried. */
 fm_status fm_frames_ahead_rest(fm_frames_ahead *frames, void *to, size_t capacity, size_t *got,
                                fm_error *error)
 {
     *got = 0;
     for (;;) {
-        const bool slots = frames->taken < frames->cut + frames->ended;
-        const frame_slot *slot = slot_of(frames, frames->taken);
+        const uint64_t next = frames->ring.taken + frames->rest;
+        const bool slots = next < frames->ring.cut + frames->ended;
+        const frame_slot *slot = slot_of(frames, next);
         const uint8_t *bytes = slots ? slot->stored : frames->carried;
         const size_t count = slots ? slot->stored_count : frames->carried_count;
         *got = count - frames->rest_at < capacity ? count - frames->rest_at : capacity;
@@ -446,7 +446,7 @@ fm_status fm_frames_ahead_rest(fm_frames_ahead *frames, void *to, size_t capacit
         frames->rest_at += *got;
         if (*got > 0) return FM_OK;
         if (!slots) break;
-        frames->taken++;
+        frames->rest++;
         frames->rest_at = 0;
     }
     if (frames->status != FM_OK && error) *error = frames->error;
@@ -461,7 +461,7 @@ uint64_t fm_frames_ahead_passed(const fm_frames_ahead *frames)
 uint64_t fm_frames_ahead_unread(const fm_frames_ahead *frames)
 {
     uint64_t bytes = frames->carried_count;
-    for (uint64_t i = frames->taken; i < frames->cut + frames->ended; i++)
+    for (uint64_t i = frames->ring.taken + frames->rest; i < frames->ring.cut + frames->ended; i++)
         bytes += slot_of(frames, i)->stored_count;
     return bytes - frames->rest_at;
 }
@@ -470,7 +470,7 @@ void fm_frames_ahead_destroy(fm_frames_ahead *frames)
 {
     if (!frames) return;
     fm_crew_destroy(frames->crew);
-    for (size_t i = 0; frames->slots && i < frames->slot_count; i++) {
+    for (size_t i = 0; frames->slots && i < frames->ring.slots; i++) {
         free(frames->slots[i].stored);
         free(frames->slots[i].content);
     }

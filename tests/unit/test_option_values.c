@@ -91,7 +91,7 @@ CASE(readers)
     write_file(path, "a,lba,sectors\n5,6,7\n", 20);
     WRONG(fm_reader_open(&reader, path, &(fm_reader_options){.csv_size = "3"}, &error), "csv_key_unit and");
     write_file(path, "a,b,c\n5,6,7\n", 12);
-    WRONG(fm_reader_open(&reader, path, NULL, &error), "say csv_key COLUMN");
+    WRONG(fm_reader_open(&reader, path, NULL, &error), "say csv_key=COLUMN");
     path = in_directory("nothing");
     write_file(path, "1\n", 2);
     assert_int_equal(fm_reader_open(&reader, path, NULL, &error), FM_E_FORMAT);

@@ -328,7 +328,7 @@ CASE(csv_key_not_said)
         if (cases[i].column == 0) {
             if (all.opened != FM_E_ARGUMENT) fail_msg("taken: %s", cases[i].table);
             assert_non_null(strstr(all.message, "which column is the key?"));
-            assert_non_null(strstr(all.message, "csv_key "));
+            assert_non_null(strstr(all.message, "csv_key="));
             continue;
         }
         if (all.status != FM_OK) fail_msg("%s: %s", cases[i].table, all.message);
@@ -535,7 +535,7 @@ CASE(csv_columns_beside_the_key)
             continue;
         }
         char wanted[128];
-        snprintf(wanted, sizeof wanted, "'%s' beside it changes; say csv_key %s for all", cases[i].beside,
+        snprintf(wanted, sizeof wanted, "'%s' beside it changes; say csv_key=%s for all", cases[i].beside,
                  cases[i].together);
         if (all.opened != FM_E_ARGUMENT || !strstr(all.message, wanted))
             fail_msg("%s: %s", cases[i].table, all.message);

@@ -32,10 +32,10 @@ typedef struct draw_state {
     const fm_gpu_drawing *drawing;
     fm_crew *crew;
     /* Under the crew's lock: */
-    bool begun;               /* there is a crew */
-    uint64_t claimed, placed; /* ranges */
-    bool dry;                 /* all are claimed */
-    bool placing;             /* somebody is */
+    bool begun;   /* there is a crew */
+    fm_ring ring; /* of ranges; those that are placed leave it */
+    bool dry;     /* all are claimed */
+    bool placing; /* somebody is */
     uint64_t repeats;
     fm_status status; /* of the first failure: then all is over */
     fm_error error;
@@ -114,8 +114,8 @@ static fm_status piece_place(const fm_gpu_drawing *drawing, unsigned number, dra
 /* With the lock held: NULL where the next one is not there yet. */
 static drawn_piece *next_to_place(draw_state *self)
 {
-    drawn_piece *next = &self->pieces[self->placed % LENT];
-    return self->status == FM_OK && self->placed < self->claimed && next->filled ? next : NULL;
+    drawn_piece *next = &self->pieces[fm_ring_slot(&self->ring, self->ring.taken)];
+    return self->status == FM_OK && fm_ring_under_way(&self->ring) > 0 && next->filled ? next : NULL;
 }
 
 static fm_status place_filled(draw_state *self, fm_error *error)
@@ -123,12 +123,12 @@ static fm_status place_filled(draw_state *self, fm_error *error)
     fm_status status = FM_OK;
     fm_crew_lock(self->crew);
     for (drawn_piece *piece; status == FM_OK && (piece = next_to_place(self)) != NULL;) {
-        const unsigned number = (unsigned)(self->placed % LENT);
+        const unsigned number = (unsigned)fm_ring_slot(&self->ring, self->ring.taken);
         fm_crew_unlock(self->crew);
         status = piece_place(self->drawing, number, piece, error);
         fm_crew_lock(self->crew);
         piece->filled = false;
-        self->placed++;
+        fm_ring_take(&self->ring);
         fm_crew_call(self->crew);
     }
     fm_crew_unlock(self->crew);
@@ -147,13 +147,15 @@ static bool drawing_claim(void *context, fm_crew_job *job)
         job->kind = PLACE;
         return true;
     }
-    if (self->status != FM_OK || self->dry || self->claimed - self->placed == LENT) return false;
+    if (self->status != FM_OK || self->dry || fm_ring_is_full(&self->ring)) return false;
     const size_t size = self->drawing->pieces->size, wanted = size - size / 4;
     job->kind = FILL;
-    job->task = (size_t)(self->claimed % LENT);
+    job->task = fm_ring_slot(&self->ring, self->ring.cut);
     self->dry = !supply->claim(supply->context, wanted, &self->pieces[job->task].range);
-    if (!self->dry) self->claimed++;
-    return !self->dry;
+    if (self->dry) return false;
+    fm_ring_cut(&self->ring, 1);
+    (void)fm_ring_claim(&self->ring);
+    return true;
 }
 
 static void drawing_run(void *context, fm_crew_job job, unsigned worker)
@@ -183,7 +185,7 @@ static void drawing_complete(void *context, fm_crew_job job)
 static bool drawing_over(void *context)
 {
     const draw_state *self = context;
-    return self->status != FM_OK || (self->dry && self->placed == self->claimed);
+    return self->status != FM_OK || (self->dry && fm_ring_under_way(&self->ring) == 0);
 }
 
 fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error *error)
@@ -194,6 +196,7 @@ fm_status fm_gpu_draw(const fm_gpu_drawing *drawing, uint64_t *repeats, fm_error
     draw_state *self = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "drawing");
     self->drawing = drawing;
+    self->ring.slots = LENT;
     drawing->pieces->lent = LENT;
     drawing->pieces->next = 0;
     fm_status status = fm_crew_create(&self->crew, threads, &work, self, error);

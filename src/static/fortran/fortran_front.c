@@ -62,10 +62,13 @@ static bool walk_region(ft_walker *walker, const ft_choice *choice)
     ft_activation activation = {.unit = unit};
     walker->activation = &activation;
     unit->active = true;
-    return fm_assumptions_read(&walker->front,
-                               walker->context->options ? walker->context->options->assumptions : NULL) &&
-           declare_arguments(walker, unit) && fm_ft_walk(walker, choice->first, choice->end) &&
-           fm_assumptions_check(&walker->front) && fm_front_check(&walker->front, walker->front.list);
+    const bool walked =
+        fm_assumptions_read(&walker->front,
+                            walker->context->options ? walker->context->options->assumptions : NULL) &&
+        declare_arguments(walker, unit) && fm_ft_walk(walker, choice->first, choice->end) &&
+        fm_assumptions_check(&walker->front) && fm_front_check(&walker->front, walker->front.list);
+    walker->activation = NULL;
+    return walked;
 }
 
 /* Where the region's tree begins, and the names of the files in it. */

@@ -485,7 +485,7 @@ static fm_status refuse_to_guess(const fm_csv_rows *rows, uint64_t fields, const
         if (column != choice->size_column) alike += choice_likeness(rows, column) != FM_KEY_NO;
     add_columns(rows, choice->header, &list);
     return fm_fail_at(error, FM_E_ARGUMENT, rows->file, FM_PLACE_LINE, rows->line,
-                      "which column is the key? %s; say csv_key %s, of these: %s",
+                      "which column is the key? %s; say csv_key=%s, of these: %s",
                       !choice->header ? "Nothing names them"
                       : alike > 1     ? "Several might be"
                                       : "No name tells",
@@ -537,11 +537,10 @@ static void add_column(const fm_csv_rows *rows, uint64_t column, text *into)
 fm_status fm_csv_refuse_alone(const fm_csv_choice *choice, const fm_csv_beside *beside, const char *file,
                               uint64_t line, fm_error *error)
 {
-    return fm_fail_at(
-        error, FM_E_ARGUMENT, file, FM_PLACE_LINE, line,
-        "which columns are the key? '%s' alone may be of several: '%s' beside it changes; say csv_key "
-        "%s for all of them together, or csv_key %s for that one alone",
-        choice->key_name, beside->name, choice->together, choice->key_name);
+    return fm_fail_at(error, FM_E_ARGUMENT, file, FM_PLACE_LINE, line,
+                      "which columns are the key? '%s' alone may be of several: '%s' beside it changes; say "
+                      "csv_key=%s for all of them together, or csv_key=%s for that one alone",
+                      choice->key_name, beside->name, choice->together, choice->key_name);
 }
 
 /* Columns that say where the key is: they must stay the same. Those at hand are looked at here, all others as
@@ -625,7 +624,7 @@ static fm_status check_identity(const fm_csv_rows *rows, const fm_reader_options
     return fm_fail_at(
         error, FM_E_ARGUMENT, rows->file, FM_PLACE_LINE, rows->line,
         "a key with a size is a range of addresses, and %s: leave out csv_size, so that each "
-        "request is one reference to its key; or say csv_key_unit 1 if it is an address in bytes",
+        "request is one reference to its key; or say csv_key_unit=1 if it is an address in bytes",
         why);
 }
 

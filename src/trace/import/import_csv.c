@@ -351,7 +351,7 @@ static fm_status parse_row(const csv_state *state, fm_line_window *window, uint6
         return fm_fail_at(
             error, FM_E_FORMAT, window->name, FM_PLACE_LINE, window->line,
             "expected no more columns than in the first row, found %" PRIu64
-            "; csv_key COLUMN says which is the key, csv_delimiter and quotes what is one column",
+            "; csv_key=COLUMN says which is the key, csv_delimiter and quotes what is one column",
             number - 1);
     if (content && !wanted[0].from) return fail_row(window, error, "a key", state->choice.key_column, NULL);
     if (content && state->choice.size_column && !wanted[1].from)

@@ -14,9 +14,8 @@
 /* ======== for one ======== */
 
 /*
- * A ring of pieces, numbered in the order of the trace; piece number i has slot i % slot_count. Counters only
- * ever grow: cut >= claimed >= taken >= cut - slot_count. Of a plain file, cutting is to say which bytes; a
- * stream is cut by whoever has claimed to, and what is behind the last line end waits for the next one who
+ * Pieces in a ring (base/crew.h), in the order of the trace. Of a plain file, cutting is to say which bytes;
+ * a stream is cut by whoever has claimed to, and what is behind the last line end waits for the next one who
  * does.
  */
 
@@ -36,17 +35,16 @@ struct fm_line_ahead {
     const fm_line_parser *parser;
     fm_crew *crew;
     ahead_slot *slots;
-    size_t slot_count;
     bool plain;
     uint64_t first; /* plain: where it began */
     /* Of the one who cuts a stream: what was read of the next line. */
     char *rest;
     size_t rest_size;
     /* Of the one who takes. */
-    uint64_t taken, line, end;
+    uint64_t line, end;
     /* Under the crew's lock. */
     uint64_t next; /* plain: what is cut next */
-    uint64_t cut, claimed;
+    fm_ring ring;
     bool cutting, ended;
 };
 
@@ -57,13 +55,13 @@ enum { REST_ROOM = FM_LINE_MAX + FM_PIECE_BYTES };
 static bool claim_plain(fm_line_ahead *ahead, fm_crew_job *job)
 {
     const uint64_t behind = ahead->stream->input.total;
-    if (ahead->cut - ahead->taken == ahead->slot_count || ahead->next >= behind) return false;
-    ahead_slot *slot = &ahead->slots[ahead->cut % ahead->slot_count];
+    if (fm_ring_is_full(&ahead->ring) || ahead->next >= behind) return false;
+    fm_ring_cut(&ahead->ring, 1);
+    *job = (fm_crew_job){.kind = PARSE, .task = fm_ring_claim(&ahead->ring)};
+    ahead_slot *slot = &ahead->slots[job->task];
     slot->from = ahead->next;
     slot->to = behind - ahead->next < FM_PIECE_BYTES ? behind : ahead->next + FM_PIECE_BYTES;
     ahead->next = slot->to;
-    *job = (fm_crew_job){.kind = PARSE, .task = (size_t)(ahead->cut % ahead->slot_count)};
-    ahead->claimed = ++ahead->cut;
     return true;
 }
 
@@ -72,14 +70,15 @@ static bool line_ahead_claim(void *context, fm_crew_job *job)
     fm_line_ahead *ahead = context;
     if (ahead->plain) return claim_plain(ahead, job);
     /* The one who takes does not wait for a pipe while there is something to take. */
-    const size_t most = job->worker == 0 ? 1 : ahead->slot_count;
-    if (!ahead->cutting && !ahead->ended && ahead->cut - ahead->taken < most) {
+    fm_ring *ring = &ahead->ring;
+    const size_t most = job->worker == 0 ? 1 : ring->slots;
+    if (!ahead->cutting && !ahead->ended && fm_ring_under_way(ring) < most) {
         ahead->cutting = true;
-        *job = (fm_crew_job){.kind = CUT, .task = (size_t)(ahead->cut % ahead->slot_count)};
+        *job = (fm_crew_job){.kind = CUT, .task = fm_ring_slot(ring, ring->cut)};
         return true;
     }
-    if (ahead->claimed == ahead->cut) return false;
-    *job = (fm_crew_job){.kind = PARSE, .task = (size_t)(ahead->claimed++ % ahead->slot_count)};
+    if (ring->claimed == ring->cut) return false;
+    *job = (fm_crew_job){.kind = PARSE, .task = fm_ring_claim(ring)};
     return true;
 }
 
@@ -137,7 +136,7 @@ static void line_ahead_complete(void *context, fm_crew_job job)
     }
     ahead->cutting = false;
     if (slot->piece.whole)
-        ahead->cut++;
+        fm_ring_cut(&ahead->ring, 1);
     else
         ahead->ended = true;
 }
@@ -146,7 +145,8 @@ static void line_ahead_complete(void *context, fm_crew_job job)
 static bool next_is_there(void *context)
 {
     const fm_line_ahead *ahead = context;
-    if (ahead->taken < ahead->cut) return ahead->slots[ahead->taken % ahead->slot_count].read;
+    const fm_ring *ring = &ahead->ring;
+    if (ring->taken < ring->cut) return ahead->slots[fm_ring_slot(ring, ring->taken)].read;
     return ahead->plain ? ahead->next >= ahead->stream->input.total : ahead->ended;
 }
 
@@ -154,10 +154,10 @@ static bool next_is_there(void *context)
 
 static fm_status line_ahead_allocate(fm_line_ahead *ahead, unsigned columns, fm_error *error)
 {
-    ahead->slots = fm_calloc(ahead->slot_count, sizeof *ahead->slots);
+    ahead->slots = fm_calloc(ahead->ring.slots, sizeof *ahead->slots);
     ahead->rest = malloc(REST_ROOM);
     if (!ahead->slots || !ahead->rest) return fm_fail_memory(error, REST_ROOM, "reading by several threads");
-    for (size_t i = 0; i < ahead->slot_count; i++) {
+    for (size_t i = 0; i < ahead->ring.slots; i++) {
         fm_status status = fm_line_piece_init(&ahead->slots[i].piece, columns, error);
         if (status != FM_OK) return status;
     }
@@ -176,7 +176,7 @@ fm_status fm_line_ahead_start(fm_line_ahead **made, const fm_lines *lines, const
     ahead->stream = stream;
     ahead->name = lines->name;
     ahead->parser = parser;
-    ahead->slot_count = (size_t)SLOTS_A_THREAD * threads;
+    ahead->ring.slots = (size_t)SLOTS_A_THREAD * threads;
     ahead->plain = fm_stream_at_any_place(stream);
     ahead->first = ahead->next = ahead->end = stream->offset - left;
     ahead->line = lines->line;
@@ -204,7 +204,7 @@ void fm_line_ahead_stop(fm_line_ahead *ahead)
     if (!ahead) return;
     if (ahead->crew && !ahead->plain) fm_input_interrupt(&ahead->stream->input);
     line_ahead_dismiss(ahead);
-    for (size_t i = 0; ahead->slots && i < ahead->slot_count; i++)
+    for (size_t i = 0; ahead->slots && i < ahead->ring.slots; i++)
         fm_line_piece_clear(&ahead->slots[i].piece);
     free(ahead->slots);
     free(ahead->rest);
@@ -218,9 +218,9 @@ fm_status fm_line_ahead_next(fm_line_ahead *ahead, fm_columns *columns, fm_strin
 {
     fm_crew_help(ahead->crew, next_is_there);
     fm_crew_lock(ahead->crew);
-    *over = ahead->taken == ahead->cut;
+    *over = fm_ring_under_way(&ahead->ring) == 0;
     fm_crew_unlock(ahead->crew);
-    ahead_slot *slot = &ahead->slots[ahead->taken % ahead->slot_count];
+    ahead_slot *slot = &ahead->slots[fm_ring_slot(&ahead->ring, ahead->ring.taken)];
     fm_line_piece *piece = &slot->piece;
     *over = *over || !piece->whole;
     if (*over) return FM_OK;
@@ -238,7 +238,7 @@ fm_status fm_line_ahead_next(fm_line_ahead *ahead, fm_columns *columns, fm_strin
     if (piece->end > 0) ahead->end = piece->end;
     fm_crew_lock(ahead->crew);
     slot->read = false;
-    ahead->taken++;
+    fm_ring_take(&ahead->ring);
     fm_crew_call(ahead->crew);
     fm_crew_unlock(ahead->crew);
     return status;

@@ -2,9 +2,9 @@
 /*
  * native_encoder.c - see native_encoder.h.
  *
- * A ring of jobs, each with room for a block's columns and for its packed bytes. Three counters go up:
- * `submitted` by the caller, `taken` by the threads, `handed` by the caller again. The jobs from handed to
- * submitted - 1 are under way; the next one is the caller's to fill. Everything that packing needs is
+ * A ring (base/crew.h) of jobs, each with room for a block's columns and for its packed bytes: the caller
+ * cuts them, threads claim them, the caller takes them. The one to be cut next is the caller's to fill: one
+ * slot is never under way for longer than it takes to hand on the oldest. Everything that packing needs is
  * allocated before the threads start: a thread cannot fail. They start with the first block that is full:
  * many traces (of a program's small children) never have one.
  */
@@ -41,7 +41,7 @@ struct fm_native_encoder {
     fm_native_block_write write;
     void *context;
     uint64_t references; /* submitted */
-    size_t worker_count, job_count;
+    size_t worker_count;
     worker *workers; /* the first one's packer is the caller's while there are no threads */
     job *jobs;
     bool threaded; /* the threads have started */
@@ -49,7 +49,7 @@ struct fm_native_encoder {
     pthread_mutex_t lock;
     pthread_cond_t work;   /* a job was submitted, or it is time to stop */
     pthread_cond_t packed; /* a job was packed */
-    uint64_t submitted, taken, handed;
+    fm_ring ring;
     bool stop;
 };
 
@@ -65,10 +65,10 @@ static void *encoder_work(void *argument)
     fm_native_encoder *encoder = self->encoder;
     pthread_mutex_lock(&encoder->lock);
     for (;;) {
-        while (!encoder->stop && encoder->taken == encoder->submitted)
+        while (!encoder->stop && encoder->ring.claimed == encoder->ring.cut)
             pthread_cond_wait(&encoder->work, &encoder->lock);
         if (encoder->stop) break;
-        job *next = &encoder->jobs[encoder->taken++ % encoder->job_count];
+        job *next = &encoder->jobs[fm_ring_claim(&encoder->ring)];
         pthread_mutex_unlock(&encoder->lock);
         encoder_pack(encoder, self->packer, next);
         pthread_mutex_lock(&encoder->lock);
@@ -103,7 +103,7 @@ static fm_status start_threads(fm_native_encoder *encoder, fm_error *error)
     fm_status status = FM_OK;
     for (size_t i = 1; i < encoder->worker_count && status == FM_OK; i++)
         status = allocate_worker(encoder, i, error);
-    for (size_t i = 1; i < encoder->job_count && status == FM_OK; i++)
+    for (size_t i = 1; i < encoder->ring.slots && status == FM_OK; i++)
         status = allocate_job(encoder, i, error);
     if (status != FM_OK) return status;
     int cause = 0;
@@ -129,15 +129,15 @@ fm_status fm_native_encoder_create(fm_native_encoder **encoder_out, unsigned col
     encoder->context = context;
     encoder->worker_count = threads > 1 ? threads : 1;
     /* One is filled while each thread has one at work and one that waits. */
-    encoder->job_count = threads > 1 ? 2 * (size_t)threads + 1 : 1;
+    encoder->ring.slots = threads > 1 ? 2 * (size_t)threads + 1 : 1;
     pthread_mutex_init(&encoder->lock, NULL);
     pthread_cond_init(&encoder->work, NULL);
     pthread_cond_init(&encoder->packed, NULL);
     encoder->workers = fm_calloc(encoder->worker_count, sizeof *encoder->workers);
-    encoder->jobs = fm_calloc(encoder->job_count, sizeof *encoder->jobs);
+    encoder->jobs = fm_calloc(encoder->ring.slots, sizeof *encoder->jobs);
     fm_status status = encoder->workers && encoder->jobs
                            ? allocate_worker(encoder, 0, error)
-                           : fm_fail_memory(error, encoder->job_count * sizeof(job), "a trace writer");
+                           : fm_fail_memory(error, encoder->ring.slots * sizeof(job), "a trace writer");
     if (status == FM_OK) status = allocate_job(encoder, 0, error);
     if (status != FM_OK) {
         fm_native_encoder_destroy(encoder);
@@ -158,7 +158,7 @@ void fm_native_encoder_destroy(fm_native_encoder *encoder)
         if (encoder->workers[i].running) pthread_join(encoder->workers[i].thread, NULL);
         fm_native_packer_destroy(encoder->workers[i].packer);
     }
-    for (size_t i = 0; encoder->jobs && i < encoder->job_count; i++) {
+    for (size_t i = 0; encoder->jobs && i < encoder->ring.slots; i++) {
         fm_columns_free(&encoder->jobs[i].columns);
         free(encoder->jobs[i].packed);
     }
@@ -173,7 +173,7 @@ void fm_native_encoder_destroy(fm_native_encoder *encoder)
 fm_columns *fm_native_encoder_room(fm_native_encoder *encoder)
 {
     /* The caller's own counter: nobody else changes it. */
-    return &encoder->jobs[encoder->submitted % encoder->job_count].columns;
+    return &encoder->jobs[fm_ring_slot(&encoder->ring, encoder->ring.cut)].columns;
 }
 
 /* Gives a packed job to who takes it and makes it free. */
@@ -190,14 +190,14 @@ static fm_status encoder_drain(fm_native_encoder *encoder, uint64_t most, fm_err
 {
     fm_status status = FM_OK;
     pthread_mutex_lock(&encoder->lock);
-    while (status == FM_OK && encoder->handed < encoder->submitted) {
-        job *oldest = &encoder->jobs[encoder->handed % encoder->job_count];
-        if (!oldest->done && encoder->submitted - encoder->handed <= most) break;
+    while (status == FM_OK && fm_ring_under_way(&encoder->ring) > 0) {
+        job *oldest = &encoder->jobs[fm_ring_slot(&encoder->ring, encoder->ring.taken)];
+        if (!oldest->done && fm_ring_under_way(&encoder->ring) <= most) break;
         while (!oldest->done) pthread_cond_wait(&encoder->packed, &encoder->lock);
         pthread_mutex_unlock(&encoder->lock);
         status = hand_on(encoder, oldest, error);
         pthread_mutex_lock(&encoder->lock);
-        encoder->handed++;
+        fm_ring_take(&encoder->ring);
     }
     pthread_mutex_unlock(&encoder->lock);
     return status;
@@ -205,7 +205,7 @@ static fm_status encoder_drain(fm_native_encoder *encoder, uint64_t most, fm_err
 
 fm_status fm_native_encoder_submit(fm_native_encoder *encoder, fm_error *error)
 {
-    job *next = &encoder->jobs[encoder->submitted % encoder->job_count];
+    job *next = &encoder->jobs[fm_ring_slot(&encoder->ring, encoder->ring.cut)];
     if (next->columns.count == 0) return FM_OK;
     next->first_reference = encoder->references;
     encoder->references += next->columns.count;
@@ -218,10 +218,10 @@ fm_status fm_native_encoder_submit(fm_native_encoder *encoder, fm_error *error)
         return hand_on(encoder, next, error);
     }
     pthread_mutex_lock(&encoder->lock);
-    encoder->submitted++;
+    fm_ring_cut(&encoder->ring, 1);
     pthread_cond_signal(&encoder->work);
     pthread_mutex_unlock(&encoder->lock);
-    return encoder_drain(encoder, encoder->job_count - 1, error);
+    return encoder_drain(encoder, encoder->ring.slots - 1, error);
 }
 
 fm_status fm_native_encoder_drain(fm_native_encoder *encoder, fm_error *error)

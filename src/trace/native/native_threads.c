@@ -12,10 +12,9 @@
 /* ======== for one ======== */
 
 /*
- * A ring of slots, one block each; blocks are numbered in the order of the file, and block number i has slot
- * i % slot_count. The consumer reads the headers, which say where the next one is, and so deals blocks
- * to the crew (base/crew.h); the payloads are read, checked and decoded by whoever is free. Three counters
- * only ever grow: dealt >= claimed, dealt >= taken >= dealt - slot_count.
+ * Blocks in a ring (base/crew.h), in the order of the file. The consumer reads the headers, which say where
+ * the next one is, and so cuts blocks for the crew; the payloads are read, checked and decoded by whoever is
+ * free.
  *
  * Headers are a hundred bytes of some hundred thousand: reading them one after the other takes a microsecond
  * for 65536 references. The crew is called when half of the ring is free, not for every single slot: waking a
@@ -39,18 +38,16 @@ struct fm_native_ahead {
     fm_native_block_reader *workers;
     size_t worker_count;
     ahead_slot *slots;
-    size_t slot_count;
     /* Only the one that takes: */
-    fm_native_place next; /* to be dealt */
-    uint64_t taken;
-    bool ended; /* what is at `next` is not the header of a block that may stand there */
-    /* Under the crew's lock; `dealt` is changed by the one that takes only. */
-    uint64_t dealt, claimed;
+    fm_native_place next; /* to be cut */
+    bool ended;           /* what is at `next` is not the header of a block that may stand there */
+    /* Under the crew's lock; cut and taken are changed by the one that takes only. */
+    fm_ring ring;
 };
 
 static ahead_slot *slot_of(const fm_native_ahead *ahead, uint64_t block)
 {
-    return &ahead->slots[block % ahead->slot_count];
+    return &ahead->slots[fm_ring_slot(&ahead->ring, block)];
 }
 
 /* ---- the crew's side ---- */
@@ -58,8 +55,8 @@ static ahead_slot *slot_of(const fm_native_ahead *ahead, uint64_t block)
 static bool native_ahead_claim(void *context, fm_crew_job *job)
 {
     fm_native_ahead *ahead = context;
-    if (ahead->claimed == ahead->dealt) return false;
-    *job = (fm_crew_job){.task = (size_t)(ahead->claimed++ % ahead->slot_count)};
+    if (ahead->ring.claimed == ahead->ring.cut) return false;
+    *job = (fm_crew_job){.task = fm_ring_claim(&ahead->ring)};
     return true;
 }
 
@@ -81,7 +78,7 @@ static void native_ahead_complete(void *context, fm_crew_job job)
 static bool next_is_decoded(void *context)
 {
     const fm_native_ahead *ahead = context;
-    return slot_of(ahead, ahead->taken)->decoded;
+    return slot_of(ahead, ahead->ring.taken)->decoded;
 }
 
 /* ---- start and stop ---- */
@@ -89,13 +86,13 @@ static bool next_is_decoded(void *context)
 static fm_status native_ahead_allocate(fm_native_ahead *ahead, fm_error *error)
 {
     ahead->workers = fm_calloc(ahead->worker_count, sizeof *ahead->workers);
-    ahead->slots = fm_calloc(ahead->slot_count, sizeof *ahead->slots);
+    ahead->slots = fm_calloc(ahead->ring.slots, sizeof *ahead->slots);
     if (!ahead->workers || !ahead->slots)
-        return fm_fail_memory(error, ahead->slot_count * sizeof *ahead->slots, "decoding by several threads");
+        return fm_fail_memory(error, ahead->ring.slots * sizeof *ahead->slots, "decoding by several threads");
     for (size_t i = 0; i < ahead->worker_count; i++)
         if (!fm_native_block_reader_init(&ahead->workers[i]))
             return fm_fail_memory(error, fm_native_raw_most(), "decoding by several threads");
-    for (size_t i = 0; i < ahead->slot_count; i++) {
+    for (size_t i = 0; i < ahead->ring.slots; i++) {
         fm_status status = fm_columns_allocate(&ahead->slots[i].columns, ahead->columns, error);
         if (status != FM_OK) return status;
     }
@@ -114,7 +111,7 @@ fm_status fm_native_ahead_start(fm_native_ahead **made, const fm_input *input, u
     ahead->columns = columns;
     ahead->next = from;
     ahead->worker_count = threads;
-    ahead->slot_count = (size_t)SLOTS_A_THREAD * threads;
+    ahead->ring.slots = (size_t)SLOTS_A_THREAD * threads;
     fm_status status = native_ahead_allocate(ahead, error);
     if (status == FM_OK) status = fm_crew_create(&ahead->crew, threads, &work, ahead, error);
     if (status != FM_OK) {
@@ -131,13 +128,13 @@ void fm_native_ahead_stop(fm_native_ahead *ahead)
     fm_crew_destroy(ahead->crew);
     for (size_t i = 0; ahead->workers && i < ahead->worker_count; i++)
         fm_native_block_reader_clear(&ahead->workers[i]);
-    for (size_t i = 0; ahead->slots && i < ahead->slot_count; i++) fm_columns_free(&ahead->slots[i].columns);
+    for (size_t i = 0; ahead->slots && i < ahead->ring.slots; i++) fm_columns_free(&ahead->slots[i].columns);
     free(ahead->workers);
     free(ahead->slots);
     free(ahead);
 }
 
-/* ---- dealing and taking ---- */
+/* ---- cutting and taking ---- */
 
 /* The header at ahead->next goes into a slot. False: it is none, or not of the block that belongs there. */
 static bool read_header(fm_native_ahead *ahead, ahead_slot *slot)
@@ -149,33 +146,32 @@ static bool read_header(fm_native_ahead *ahead, ahead_slot *slot)
     return true;
 }
 
-static void native_ahead_deal(fm_native_ahead *ahead)
+static void native_ahead_cut(fm_native_ahead *ahead)
 {
-    uint64_t dealt = ahead->dealt;
-    while (!ahead->ended && dealt - ahead->taken < ahead->slot_count) {
-        if (read_header(ahead, slot_of(ahead, dealt)))
-            dealt++;
-        else
-            ahead->ended = true;
-    }
+    const size_t room = ahead->ring.slots - fm_ring_under_way(&ahead->ring);
+    size_t blocks = 0;
+    while (blocks < room && read_header(ahead, slot_of(ahead, ahead->ring.cut + blocks))) blocks++;
+    ahead->ended = blocks < room;
     fm_crew_lock(ahead->crew);
-    ahead->dealt = dealt;
+    fm_ring_cut(&ahead->ring, blocks);
     fm_crew_call(ahead->crew);
     fm_crew_unlock(ahead->crew);
 }
 
 bool fm_native_ahead_next(fm_native_ahead *ahead, fm_columns *columns, fm_native_block *block)
 {
-    if (!ahead->ended && ahead->dealt - ahead->taken <= ahead->slot_count / 2) native_ahead_deal(ahead);
-    if (ahead->taken == ahead->dealt) return false;
+    if (!ahead->ended && fm_ring_under_way(&ahead->ring) <= ahead->ring.slots / 2) native_ahead_cut(ahead);
+    if (fm_ring_under_way(&ahead->ring) == 0) return false;
     fm_crew_help(ahead->crew, next_is_decoded);
-    ahead_slot *slot = slot_of(ahead, ahead->taken);
+    ahead_slot *slot = slot_of(ahead, ahead->ring.taken);
     if (!slot->sound) return false;
     const fm_columns decoded = slot->columns;
     slot->columns = *columns;
     *columns = decoded;
     *block = slot->block;
-    ahead->taken++;
+    fm_crew_lock(ahead->crew);
+    fm_ring_take(&ahead->ring);
+    fm_crew_unlock(ahead->crew);
     return true;
 }
 

@@ -550,15 +550,6 @@ static fm_status write_part(FILE *out, const char *name, size_t length, const pa
                    (int)length, name);
 }
 
-/* In pieces that a stream keeps: the last one fails where the caller flushes, which then knows why (a full
- * disk). */
-static void template_write(FILE *out, const char *text, size_t length)
-{
-    enum { PIECE = 1000 };
-    for (size_t at = 0; at < length; at += PIECE)
-        fwrite(text + at, 1, length - at < PIECE ? length - at : PIECE, out);
-}
-
 fm_status fm_report_write_whole(FILE *out, const fm_report_options *options,
                                 const fm_profile *const *profiles, size_t count, const fm_cache *caches,
                                 size_t cache_count, const fm_page_extra *extra, fm_error *error)
@@ -571,7 +562,7 @@ fm_status fm_report_write_whole(FILE *out, const fm_report_options *options,
     for (;;) {
         const char *mark = strstr(at, "@@");
         const char *end = mark ? strstr(mark + 2, "@@") : NULL;
-        template_write(out, at, end ? (size_t)(mark - at) : strlen(at));
+        fwrite(at, 1, end ? (size_t)(mark - at) : strlen(at), out);
         if (!end) return FM_OK;
         fm_status status = write_part(out, mark + 2, (size_t)(end - mark - 2), &of, error);
         if (status) return status;
