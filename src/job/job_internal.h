@@ -133,14 +133,16 @@ fm_status fm_job_mark(const fm_job *job, fm_profile *profile, fm_error *error);
 
 /* ---- job_run.c ---- */
 
-/* job->collection until everything has ended: all that is delivered. */
+/* job->collection until everything has ended: all that is delivered. Then tells what the collection has to
+ * say, and of which process something is missing. FM_E_UNSUPPORTED: no process was seen. */
 typedef fm_status (*fm_job_receiver)(void *context, const fm_collected *collected, fm_error *error);
 fm_status fm_job_receive(fm_job *job, const fm_collect_options *program, fm_job_receiver take, void *context,
                          fm_error *error);
+/* The job's source is a program: its options, as this library has them. */
+fm_status fm_job_begin_program(fm_job *job, fm_job_source source, fm_collect_options *own,
+                               const fm_collect_options *program, size_t program_size, fm_error *error);
 /* What a reader of the result would stumble over. */
 void fm_job_note_program(fm_job *job, const fm_collect_options *options);
-/* Tells what the collection has to say, and of which process something is missing. */
-void fm_job_look_back(fm_job *job);
 /* job->end, as far as it is known. */
 void fm_job_find_end(fm_job *job);
 

@@ -128,10 +128,6 @@ static fm_status record_program(fm_job *job, const fm_collect_options *program, 
     fm_status status = open_writer(job, error);
     if (status == FM_OK) status = fm_collection_start(&job->collection, program, error);
     if (status == FM_OK) status = fm_job_receive(job, program, store_collected, job, error);
-    if (status != FM_OK) return status;
-    fm_job_look_back(job);
-    if (fm_collection_processes(job->collection) == 0)
-        return fm_fail(error, FM_E_UNSUPPORTED, program->command[0], "nothing of it was seen");
     for (size_t i = 0; status == FM_OK && i < job->recording->count; i++)
         status = finish_writer(job, i, error);
     return status;
@@ -143,11 +139,7 @@ fm_status fm_job_record_sized(size_t options_size, size_t program_size, fm_job *
 {
     fm_collect_options own;
     FM_REQUIRE(job, error);
-    fm_status status =
-        fm_sized_read(&own, sizeof own, program, program ? program_size : 0, "fm_collect_options", error);
-    if (status == FM_OK && (!own.command || !own.command[0]))
-        status = fm_fail(error, FM_E_ARGUMENT, NULL, "fm_collect_options.command: there is none");
-    if (status == FM_OK) status = fm_job_begin(job, FM_JOB_RECORDING, error);
+    fm_status status = fm_job_begin_program(job, FM_JOB_RECORDING, &own, program, program_size, error);
     if (status != FM_OK) return status;
     struct fm_job_recording *self = job->recording = fm_calloc(1, sizeof *self);
     if (!self) return fm_fail_memory(error, sizeof *self, "a recording");

@@ -10,6 +10,7 @@
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "static/region/region.h"
 
 #include <fathom/experimental/pipeline.h>
 #include <inttypes.h>
@@ -339,37 +340,6 @@ static fm_status bound_profile(const fm_job *job, const fm_region *region, fm_pr
     return status;
 }
 
-/* "n = 100, m = 20" */
-static char *list_parameters(const fm_region *region)
-{
-    char *text = NULL;
-    size_t size, count = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream) return NULL;
-    for (size_t i = 0; i < fm_region_parameter_count(region); i++) {
-        int64_t value;
-        if (fm_region_parameter_value(region, i, &value))
-            fprintf(stream, "%s%s = %" PRId64, count++ ? ", " : "", fm_region_parameter_name(region, i),
-                    value);
-    }
-    if (fclose(stream) == 0) return text;
-    free(text);
-    return NULL;
-}
-
-static char *list_notes(const fm_region *region)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream) return NULL;
-    for (size_t i = 0; fm_region_note(region, i); i++)
-        fprintf(stream, "%s%s", i ? "\n" : "", fm_region_note(region, i));
-    if (fclose(stream) == 0) return text;
-    free(text);
-    return NULL;
-}
-
 /* Copies a text where there is one. False: no memory. */
 static bool copy_text(char **to, const char *from)
 {
@@ -388,8 +358,8 @@ static fm_status label_profile(const fm_job *job, const fm_region *region, const
     bool whole = copy_text(&kernel->function, fm_region_name(region));
     if (fm_region_lines(region, &file, &kernel->first_line, &kernel->last_line))
         whole &= copy_text(&kernel->file, file);
-    whole &= (kernel->parameters = list_parameters(region)) != NULL;
-    whole &= (kernel->notes = list_notes(region)) != NULL;
+    whole &= (kernel->parameters = fm_region_list_values(region)) != NULL;
+    whole &= (kernel->notes = fm_region_list_notes(region)) != NULL;
     if (counts)
         whole &= copy_text(&kernel->loads, counts->loads) && copy_text(&kernel->stores, counts->stores) &&
                  copy_text(&kernel->flops, counts->flops) &&

@@ -370,6 +370,16 @@ static bool is_script(const char *path)
     return script;
 }
 
+fm_status fm_job_begin_program(fm_job *job, fm_job_source source, fm_collect_options *own,
+                               const fm_collect_options *program, size_t program_size, fm_error *error)
+{
+    fm_status status =
+        fm_sized_read(own, sizeof *own, program, program ? program_size : 0, "fm_collect_options", error);
+    if (status == FM_OK && (!own->command || !own->command[0]))
+        status = fm_fail(error, FM_E_ARGUMENT, NULL, "fm_collect_options.command: there is none");
+    return status == FM_OK ? fm_job_begin(job, source, error) : status;
+}
+
 /* What a reader of the result would stumble over. */
 void fm_job_note_program(fm_job *job, const fm_collect_options *options)
 {
@@ -398,6 +408,24 @@ void fm_job_note_program(fm_job *job, const fm_collect_options *options)
     }
 }
 
+/* Tells what the collection has to say, and of which process something is missing. */
+static void look_back(fm_job *job)
+{
+    fm_collection_state state;
+    fm_collection_state_get(job->collection, &state);
+    fm_job_note_lines(job, state.notes);
+    const size_t count = fm_collection_processes(job->collection);
+    for (size_t i = 0; i < count; i++) {
+        fm_collected_process process;
+        fm_collection_process(job->collection, i, &process);
+        if (process.complete) continue;
+        job->incomplete = true;
+        fm_job_warn(job, "incomplete: process %" PRIu32 " (%s): %s", process.pid,
+                    process.program ? process.program : "?",
+                    process.what_missing ? process.what_missing : "its end was not seen");
+    }
+}
+
 fm_status fm_job_receive(fm_job *job, const fm_collect_options *program, fm_job_receiver take, void *context,
                          fm_error *error)
 {
@@ -414,24 +442,11 @@ fm_status fm_job_receive(fm_job *job, const fm_collect_options *program, fm_job_
                            program->limit ? (double)state.references / (double)program->limit : -1);
     }
     fm_job_progress_end(job);
-    return status;
-}
-
-void fm_job_look_back(fm_job *job)
-{
-    fm_collection_state state;
-    fm_collection_state_get(job->collection, &state);
-    fm_job_note_lines(job, state.notes);
-    const size_t count = fm_collection_processes(job->collection);
-    for (size_t i = 0; i < count; i++) {
-        fm_collected_process process;
-        fm_collection_process(job->collection, i, &process);
-        if (process.complete) continue;
-        job->incomplete = true;
-        fm_job_warn(job, "incomplete: process %" PRIu32 " (%s): %s", process.pid,
-                    process.program ? process.program : "?",
-                    process.what_missing ? process.what_missing : "its end was not seen");
-    }
+    if (status != FM_OK) return status;
+    look_back(job);
+    return fm_collection_processes(job->collection) > 0
+               ? FM_OK
+               : fm_fail(error, FM_E_UNSUPPORTED, program->command[0], "nothing of it was seen");
 }
 
 /* Also where the job fails: whoever hands the status on wants to know. */
@@ -464,11 +479,7 @@ static fm_status run_program(run_job *self, fm_collect_options *program, fm_erro
     fm_job *job = self->job;
     fm_status status = start_run(self, program, error);
     if (status == FM_OK) status = fm_job_receive(job, program, feed_collected, self, error);
-    if (status != FM_OK) return status;
-    fm_job_look_back(job);
-    if (fm_collection_processes(job->collection) == 0)
-        return fm_fail(error, FM_E_UNSUPPORTED, program->command[0], "nothing of it was seen");
-    status = take_profiles(self, error);
+    if (status == FM_OK) status = take_profiles(self, error);
     if (status == FM_OK && self->sites) status = fm_job_record_sources(job, job->profile[0], error);
     return status == FM_OK ? fm_job_settle(job, error) : status;
 }
@@ -478,11 +489,7 @@ fm_status fm_job_run_sized(size_t program_size, fm_job *job, const fm_collect_op
 {
     fm_collect_options own;
     FM_REQUIRE(job, error);
-    fm_status status =
-        fm_sized_read(&own, sizeof own, program, program ? program_size : 0, "fm_collect_options", error);
-    if (status == FM_OK && (!own.command || !own.command[0]))
-        status = fm_fail(error, FM_E_ARGUMENT, NULL, "fm_collect_options.command: there is none");
-    if (status == FM_OK) status = fm_job_begin(job, FM_JOB_PROGRAM, error);
+    fm_status status = fm_job_begin_program(job, FM_JOB_PROGRAM, &own, program, program_size, error);
     if (status != FM_OK) return status;
     fm_job_note_program(job, &own);
     fm_job_granularity_default(job, 64);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,33 @@ bool fm_region_lines(const fm_region *region, const char **file, uint32_t *first
 const char *fm_region_note(const fm_region *region, size_t index)
 {
     return index < region->note_count ? region->notes[index] : NULL;
+}
+
+char *fm_region_list_values(const fm_region *region)
+{
+    char *text = NULL;
+    size_t size, count = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) return NULL;
+    for (size_t i = 0; i < region->parameter_count; i++)
+        if (region->parameters[i].has_value)
+            fprintf(stream, "%s%s = %" PRId64, count++ ? ", " : "", region->parameters[i].name,
+                    region->parameters[i].value);
+    if (fclose(stream) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+char *fm_region_list_notes(const fm_region *region)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) return NULL;
+    for (size_t i = 0; i < region->note_count; i++) fprintf(stream, "%s%s", i ? "\n" : "", region->notes[i]);
+    if (fclose(stream) == 0) return text;
+    free(text);
+    return NULL;
 }
 
 static const fm_region_access *find_access(const fm_region_node *node, uint32_t number)

@@ -304,4 +304,8 @@ typedef struct fm_range {
 bool fm_expr_range(const fm_expr *expression, const int64_t *parameters, const fm_range *variables,
                    fm_range *range);
 
+/* Parameters that have values, "n = 100, m = 20", and notes, a line each. To be freed; NULL: no memory. */
+char *fm_region_list_values(const fm_region *region);
+char *fm_region_list_notes(const fm_region *region);
+
 #endif

@@ -140,33 +140,6 @@ static fm_status find_from(fm_symbolic *symbolic, const fm_region *region, fm_op
     return status;
 }
 
-static char *list_given(const fm_region *region)
-{
-    char *text = NULL;
-    size_t size, count = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream) return NULL;
-    for (size_t i = 0; i < region->parameter_count; i++)
-        if (region->parameters[i].has_value)
-            fprintf(stream, "%s%s = %" PRId64, count++ ? ", " : "", region->parameters[i].name,
-                    region->parameters[i].value);
-    if (fclose(stream) == 0) return text;
-    free(text);
-    return NULL;
-}
-
-static char *list_notes(const fm_region *region)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream) return NULL;
-    for (size_t i = 0; i < region->note_count; i++) fprintf(stream, "%s%s", i ? "\n" : "", region->notes[i]);
-    if (fclose(stream) == 0) return text;
-    free(text);
-    return NULL;
-}
-
 /* symbolic->names; false: no memory. */
 static bool symbolic_name(fm_symbolic *symbolic)
 {
@@ -197,8 +170,8 @@ static fm_status label_symbolic(fm_symbolic *symbolic, const fm_region *region, 
     if (region->function) whole &= (symbolic->function = strdup(region->function)) != NULL;
     if (fm_region_lines(region, &file, &symbolic->first_line, &symbolic->last_line))
         whole &= (symbolic->file = strdup(file)) != NULL;
-    whole &= (symbolic->given = list_given(region)) != NULL;
-    whole &= (symbolic->notes = list_notes(region)) != NULL;
+    whole &= (symbolic->given = fm_region_list_values(region)) != NULL;
+    whole &= (symbolic->notes = fm_region_list_notes(region)) != NULL;
     return whole && symbolic_name(symbolic)
                ? FM_OK
                : fm_fail(error, FM_E_NOMEM, NULL, "out of memory: no room for formulas");
